@@ -1,0 +1,35 @@
+# Every target makes .venv when it is missing; uv is used when it is there, plain venv and pip otherwise.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.ready
+
+.PHONY: demo test lint check bench clean
+
+demo: $(STAMP)
+	$(BIN)/turngate demo
+
+test: lint check
+
+check: $(STAMP)
+	$(BIN)/python -m pytest
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+# CORPUS names a folder in the corpus format (docs/benchmarks.md); without it, the benchmarks that need none run.
+bench: $(STAMP)
+	$(BIN)/python -m bench all $(CORPUS)
+
+$(STAMP): pyproject.toml
+	@if command -v uv >/dev/null 2>&1; then \
+	  uv venv -q --allow-existing --python "$(PYTHON)" .venv && uv pip install -q --python $(BIN)/python -e . --group dev; \
+	else \
+	  $(PYTHON) -m venv .venv && $(BIN)/python -m pip install -q --upgrade 'pip>=25.1' && $(BIN)/python -m pip install -q -e . --group dev; \
+	fi
+	@touch $@
+
+clean:
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,1 @@
+"""turngate: the one gate through which everything enters an LLM agent's context."""
