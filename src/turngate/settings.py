@@ -1,0 +1,347 @@
+"""Settings: defaults < TOML file < ``TURNGATE_*`` environment < arguments.
+
+The only module that reads the environment. A section of the file is a field of `Settings` whose type is a
+dataclass, so a new section is a new dataclass and a field; file keys, environment names and argument names
+all follow from the fields::
+
+    threshold_bytes = 2048            # TURNGATE_THRESHOLD_BYTES
+    [store]
+    max_bytes = 1073741824            # TURNGATE_STORE_MAX_BYTES
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import logging
+import os
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import platformdirs
+
+from turngate.errors import SettingsError
+
+Budget = Literal["default", "wide"]
+
+ENV_PREFIX = "TURNGATE_"
+#: Names under the prefix that are read but are no setting: they say where settings come from.
+ENV_OTHER = ("TURNGATE_CONFIG",)
+STORE_FILE = "turngate.sqlite3"
+CONFIG_FILE = "config.toml"
+#: An entry of `skip_tools` that stands for the built-in patterns, so that a user can add to them.
+KEEP_DEFAULTS = "..."
+
+#: Tools whose results always pass whole: (pattern, why). Matched with fnmatch, case ignored.
+SKIP_TOOL_REASONS: tuple[tuple[str, str], ...] = (
+    ("read_file", "an edit needs the file byte for byte; a shortened read is read again"),
+    ("read_terminal", "what the agent asked to see of a terminal it holds open"),
+    ("turngate_*", "our own retrieval: shortening it again would loop"),
+    ("aphrodite_*", "a neighbour's retrieval"),
+    ("headroom_*", "a neighbour's retrieval"),
+    ("memory", "the host's memory: short, and read as a fact"),
+    ("memory_*", "memory servers (search, read, store)"),
+    ("*_memory", "memory servers (add_memory, search_memory, …)"),
+    ("*_memories", "memory servers (search_memories, list_memories, …)"),
+    ("mem0_*", "a memory server"),
+    ("session_search", "the host's own search in past sessions"),
+    ("skill_view", "a skill is an instruction: every word of it counts"),
+    ("skills_list", "which skills there are"),
+    ("skill_manage", "edits of skills, confirmed word for word"),
+)
+DEFAULT_SKIP_TOOLS: tuple[str, ...] = tuple(pattern for pattern, _ in SKIP_TOOL_REASONS)
+
+#: The least value of each number. A store under a mebibyte could not hold a single large result.
+_LEAST: dict[str, int] = {
+    "threshold_bytes": 0,
+    "max_bytes": 1024**2,
+    "max_age_days": 1,
+    "live_days": 0,
+    "busy_timeout_ms": 0,
+}
+
+_log = logging.getLogger("turngate.settings")
+
+
+def _check_numbers(settings: StoreSettings | Settings) -> None:
+    for field in dataclasses.fields(settings):
+        least, value = _LEAST.get(field.name), getattr(settings, field.name)
+        if least is not None and value < least:
+            raise SettingsError(f"{field.name} is {value}; it must be at least {least}")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StoreSettings:
+    """The store of originals: section ``[store]``."""
+
+    max_bytes: int = 2 * 1024**3
+    """Limit of the whole database on disk, index included."""
+    max_age_days: int = 365
+    """Originals not used for so long are removed by ``gc``."""
+    live_days: int = 30
+    """A session used within so many days is live; what it has in view is never removed."""
+    redact: bool = False
+    """Whether secrets are also replaced in the stored original, not only in the search index."""
+    busy_timeout_ms: int = 5000
+    """How long a write waits for another process."""
+
+    def __post_init__(self) -> None:
+        _check_numbers(self)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that can be set."""
+
+    enabled: bool = True
+    """False: every result passes through untouched."""
+    budget: Budget = "default"
+    """How much of a result stays in view: ``default``, or ``wide`` for about twice as much."""
+    threshold_bytes: int = 1024
+    """Results below this many bytes of UTF-8 pass through."""
+    skip_tools: tuple[str, ...] = DEFAULT_SKIP_TOOLS
+    """Patterns (fnmatch, case ignored) of tools whose results pass; ``"..."``: the built-in ones."""
+    data_dir: Path | None = None
+    """Folder of the store; None: the platform's data folder for ``turngate``."""
+    store: StoreSettings = dataclasses.field(default_factory=StoreSettings)
+    """Section ``[store]``."""
+
+    def __post_init__(self) -> None:
+        _check_numbers(self)
+
+    @property
+    def store_path(self) -> Path:
+        """The database file."""
+        return (self.data_dir or default_data_dir()) / STORE_FILE
+
+
+def default_data_dir() -> Path:
+    """The platform's folder for a user's data. Nothing is created."""
+    return Path(platformdirs.user_data_dir("turngate", appauthor=False))
+
+
+def config_path(environ: Mapping[str, str] | None = None) -> Path:
+    """The settings file that `load` reads when none is named: ``TURNGATE_CONFIG``, else the platform's."""
+    named = _environment(environ).get("TURNGATE_CONFIG", "")
+    return (
+        Path(named)
+        if named
+        else Path(platformdirs.user_config_dir("turngate", appauthor=False)) / CONFIG_FILE
+    )
+
+
+def load(
+    path: Path | None = None,
+    *,
+    environ: Mapping[str, str] | None = None,
+    strict: bool = True,
+    **overrides: Any,
+) -> Settings:
+    """Settings from all four sources.
+
+    Args:
+        path: the TOML file; it must exist. None: the default file, if there is one.
+        environ: stands in for ``os.environ``.
+        strict: False, for a host's path: what would be an error is a logged warning and the key is left out.
+        overrides: settings by name; ``store`` takes a mapping or a `StoreSettings`.
+
+    Raises:
+        SettingsError: a key is unknown (the nearest known one is named), or a value is malformed or out of
+            range.
+    """
+    environment = _environment(environ)
+    problem = _raise if strict else _warn
+    values: dict[str, Any] = {}
+    for source, table in (
+        (_file_name(path, environment), _read_file(path, environment, problem)),
+        ("the environment", _from_environment(environment)),
+        ("the arguments", overrides),
+    ):
+        _merge(values, _checked(Settings, table, source, "", problem))
+    section = StoreSettings(**values.pop("store", {}))
+    return Settings(store=section, **values)
+
+
+def unknown_environment(environ: Mapping[str, str] | None = None) -> list[tuple[str, str]]:
+    """Environment names under our prefix that mean nothing, each with the nearest that does ("" if none)."""
+    known = [*_env_names(), *ENV_OTHER]
+    return [
+        (name, _nearest(name, known))
+        for name in sorted(_environment(environ))
+        if name.startswith(ENV_PREFIX) and name not in known
+    ]
+
+
+def all_keys(of: type = Settings, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Every key, a section's as ``section.key``, with its type."""
+    for name, kind in _types(of).items():
+        if dataclasses.is_dataclass(kind) and isinstance(kind, type):
+            yield from all_keys(kind, f"{name}.")
+        else:
+            yield f"{prefix}{name}", kind
+
+
+def _environment(environ: Mapping[str, str] | None) -> Mapping[str, str]:
+    return os.environ if environ is None else environ
+
+
+@cache
+def _types(of: type) -> dict[str, Any]:
+    return get_type_hints(of)
+
+
+@cache
+def _env_names() -> dict[str, str]:
+    """Environment name -> key: ``TURNGATE_STORE_MAX_BYTES`` -> ``store.max_bytes``."""
+    return {ENV_PREFIX + key.replace(".", "_").upper(): key for key, _ in all_keys()}
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
+    """The nested table that the environment spells; unknown names are logged."""
+    for name, nearest in unknown_environment(environ):
+        _log.warning("environment variable %s is not a setting%s", name, _hint(nearest))
+    table: dict[str, Any] = {}
+    for name, key in _env_names().items():
+        if name in environ:
+            section, _, last = key.rpartition(".")
+            (table.setdefault(section, {}) if section else table)[last] = environ[name]
+    return table
+
+
+def _file_name(path: Path | None, environ: Mapping[str, str]) -> str:
+    return str(path or config_path(environ))
+
+
+def _read_file(path: Path | None, environ: Mapping[str, str], problem: _Problem) -> dict[str, Any]:
+    """The file's table; {} where the default file does not exist."""
+    file = path or config_path(environ)
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        if path or environ.get("TURNGATE_CONFIG"):
+            problem(f"settings file {file} does not exist; create it or name another")
+    except OSError as error:
+        problem(f"settings file {file} cannot be read ({error.strerror}); check its permissions")
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        problem(f"settings file {file} is not valid TOML: {error}")
+    return {}
+
+
+_Problem = Callable[[str], None]
+
+
+def _raise(message: str) -> None:
+    raise SettingsError(message)
+
+
+def _warn(message: str) -> None:
+    _log.warning("%s; left out", message)
+
+
+def _checked(of: type, table: Any, source: str, prefix: str, problem: _Problem) -> dict[str, Any]:
+    """The table's values in the types of `of`'s fields; what is unknown or malformed goes to `problem`."""
+    if dataclasses.is_dataclass(table) and isinstance(table, of):
+        return {field.name: getattr(table, field.name) for field in dataclasses.fields(table)}
+    if not isinstance(table, Mapping):
+        problem(f"{prefix.rstrip('.')} in {source} must be a table of settings")
+        return {}
+    kinds, values = _types(of), {}
+    for name, value in table.items():
+        key = f"{prefix}{name}"
+        kind = kinds.get(name)
+        if kind is None:
+            known = [*_types(Settings), *(known for known, _ in all_keys())]
+            problem(f"unknown setting {key!r} in {source}{_hint(_nearest(key, known))}")
+        elif dataclasses.is_dataclass(kind) and isinstance(kind, type):
+            values[name] = _checked(kind, value, source, f"{key}.", problem)
+        else:
+            try:
+                values[name] = _convert(name, kind, value)
+            except ValueError as error:
+                problem(f"setting {key!r} in {source} is {value!r}; {error}")
+    return values
+
+
+def _merge(into: dict[str, Any], more: Mapping[str, Any]) -> None:
+    for name, value in more.items():
+        if isinstance(value, dict):
+            _merge(into.setdefault(name, {}), value)
+        else:
+            into[name] = value
+
+
+def _nearest(name: str, known: list[str]) -> str:
+    """The known name closest to this one; a key of a section is also found without its section."""
+    short = {full.rpartition(".")[2]: full for full in known}
+    found = difflib.get_close_matches(name, [*known, *short], n=1, cutoff=0.6)
+    return short.get(found[0], found[0]) if found else ""
+
+
+def _hint(nearest: str) -> str:
+    return f"; did you mean {nearest!r}?" if nearest else "; `turngate doctor` lists the settings"
+
+
+_YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
+
+
+def _as_bool(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    word = value.strip().lower() if isinstance(value, str) else ""
+    if word not in _YES + _NO:
+        raise ValueError("it must be true or false")
+    return word in _YES
+
+
+def _as_int(value: Any) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    try:
+        return int(value.replace("_", "")) if isinstance(value, str) else int("")
+    except ValueError:
+        raise ValueError("it must be a whole number") from None
+
+
+def _as_path(value: Any) -> Path | None:
+    if value is None or value == "":
+        return None
+    if isinstance(value, str | Path):
+        return Path(value).expanduser()
+    raise ValueError("it must be a path")
+
+
+def _as_words(value: Any) -> tuple[str, ...]:
+    words = value.split(",") if isinstance(value, str) else value
+    if not isinstance(words, list | tuple) or not all(isinstance(word, str) for word in words):
+        raise ValueError("it must be a list of names, in the environment separated by commas")
+    named = [word.strip() for word in words if word.strip()]
+    return tuple(
+        pattern for word in named for pattern in (DEFAULT_SKIP_TOOLS if word == KEEP_DEFAULTS else (word,))
+    )
+
+
+_CONVERTERS: dict[Any, Callable[[Any], Any]] = {
+    bool: _as_bool,
+    int: _as_int,
+    Path | None: _as_path,
+    tuple[str, ...]: _as_words,
+}
+
+
+def _convert(name: str, kind: Any, value: Any) -> Any:
+    """The value in its setting's type.
+
+    Raises:
+        ValueError: it cannot be one; the message completes "setting x is y; …".
+    """
+    if get_origin(kind) is Literal:
+        if value not in get_args(kind):
+            raise ValueError(f"it must be one of {', '.join(get_args(kind))}")
+        return value
+    converted = _CONVERTERS[kind](value)
+    if name in _LEAST and converted < _LEAST[name]:
+        raise ValueError(f"it must be at least {_LEAST[name]}")
+    return converted
