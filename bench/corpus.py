@@ -1,4 +1,4 @@
-"""Read a corpus: single tool outputs, recorded trajectories, and probes (docs/benchmarks.md has the format)."""
+"""Read a corpus: single tool outputs, recorded trajectories, and probes; docs/benchmarks.md has the format."""
 
 from __future__ import annotations
 
@@ -13,8 +13,25 @@ if TYPE_CHECKING:
 
 #: Probes of what failed and how it ended.
 MUST = frozenset(
-    "error_line tool_error error_location exception_message failing_test test_summary test_error last_line "
-    "compiler_diag crash panic total summary outlier_record lint_diag pkg_result id_or_status".split()
+    {
+        "error_line",
+        "tool_error",
+        "error_location",
+        "exception_message",
+        "failing_test",
+        "test_summary",
+        "test_error",
+        "last_line",
+        "compiler_diag",
+        "crash",
+        "panic",
+        "total",
+        "summary",
+        "outlier_record",
+        "lint_diag",
+        "pkg_result",
+        "id_or_status",
+    }
 )
 CLASSES = ("must", "needed", "any")
 

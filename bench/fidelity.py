@@ -1,4 +1,4 @@
-"""`python -m bench fidelity DIR`: what is saved, what stays in view, what is found again, and whether it is true."""
+"""`python -m bench fidelity DIR`: what is saved, in view, found again, and whether it is true."""
 
 from __future__ import annotations
 

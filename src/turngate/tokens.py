@@ -50,11 +50,11 @@ _LETTERS: Final = _table(lambda byte: "a" if _class(byte) in "aA" else " ")
 _SIGNS: Final = _table(lambda byte: "." if _class(byte) == "." else " ")
 _BLANKS: Final = _table(lambda byte: _class(byte) if _class(byte) in " \n" else "x")
 
-#: Tokens per occurrence. Fitted by non-negative least squares of the relative error, reweighted towards the
-#: median, against exact o200k counts of half (520) of 1,039 tool outputs and tool results, by parity of their
-#: SHA-256, with 66 generated texts (hex, base64, digits, blanks, rules, emoji, rare Han and Hangul) at a third
-#: of the weight. Non-negative, so that no text comes out below nothing. `python -m bench tokens DIR` gives the
-#: error on both halves.
+#: Tokens per occurrence. Fitted by non-negative least squares of the relative error, reweighted towards
+#: the median, against exact o200k counts of half (520) of 1,039 tool outputs and tool results, by parity
+#: of their SHA-256, with 66 generated texts (hex, base64, digits, blanks, rules, emoji, rare Han and
+#: Hangul) at a third of the weight. Non-negative, so that no text comes out below nothing. `python -m
+#: bench tokens DIR` gives the error on both halves.
 _COSTS: Final[tuple[tuple[bytes, tuple[tuple[bytes, float], ...]], ...]] = (
     (
         _LETTERS,
