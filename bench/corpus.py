@@ -1,4 +1,4 @@
-"""Read a corpus: single tool outputs, recorded trajectories, and probes; docs/benchmarks.md has the format."""
+"""Read a corpus: single tool outputs, trajectories, and probes; docs/benchmarks.md has the format."""
 
 from __future__ import annotations
 

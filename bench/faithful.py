@@ -1,9 +1,9 @@
-"""Is a shortened text true to its original? Written apart from the code it judges, and stricter than promised.
+"""Is a shortened text true to its original? Written apart from the code it judges, stricter than promised.
 
 Text: every line is the original's own line (as a terminal would leave it) or a note, and lines and notes
 together tile the original: what is not shown is counted, exactly, where it was. A long line may be shown in
-part, each part and each count of hidden characters in its place. JSON: the text parses, every leaf is a leaf of
-the original as it was spelled, in order, at the same path with indices left out; long strings may lose their
+part, each part and each count of hidden characters in its place. JSON: the text parses, every leaf is one of the
+original's as it was spelled, in order, at the same path with indices left out; long strings may lose their
 middle, and those that wrap lines of output are judged as text.
 """
 
@@ -63,9 +63,10 @@ def resolved(text: str) -> list[str]:
 def _check_text(original: str, body: str) -> list[str]:
     notes, own = notes_for(original, body), resolved(original)
     faults, at = [], 0
-    if body.endswith("\n") and original.endswith("\n"):
-        body = body[:-1]
+    ended = original.endswith("\n")
     for line in body.split("\n"):
+        if ended and not line and at == len(own):
+            continue  # what follows the last line break
         gap = notes.gap.fullmatch(line)
         if gap:
             first, last = _range(gap, at)
@@ -242,9 +243,9 @@ def _is_string(raw: str, own: str, notes: Notes) -> bool:
     if not own.startswith('"'):
         return False
     parts = notes.inside.split(raw)
-    if len(parts) == 3 and len(parts[0]) + len(parts[2]) <= len(own) and own.startswith(parts[0]):
-        if own.endswith(parts[2]):
-            return True
+    fits = len(parts) == 3 and len(parts[0]) + len(parts[2]) <= len(own)
+    if fits and own.startswith(parts[0]) and own.endswith(parts[2]):
+        return True
     if "[…" not in raw and "\\r" not in own and "\\u001b" not in own:
         return False
     inner, text = json.loads(raw, strict=False), json.loads(own, strict=False)
