@@ -1,0 +1,119 @@
+"""What is known of the call that a text is the result of, and a sample of the text to recognise it by."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from turngate.compress.budget import CURVES, Curve
+from turngate.compress.notes import Notes
+
+#: Enough lines to tell a kind by; each is cut, so that one endless line costs no more than a short one.
+SAMPLE_LINES = 40
+SAMPLE_LINE_CHARS = 160
+SAMPLE_HEAD_CHARS = 8_000
+
+_WORD = re.compile(r"[A-Za-z]+")
+_ASKED = re.compile(r"\w{3,}")
+#: Words that a question has whatever it asks for.
+_STOP = frozenset(
+    "the and for are was were what which where when who why how does did has have had with this that these those"
+    " from into there here give tell show find name line file value follows after before begins output text can"
+    " you please should would could will not all any its about between".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The call behind a result."""
+
+    tool: str = ""
+    #: Every string among the arguments.
+    texts: tuple[str, ...] = ()
+    #: None when it isn't known whether the call failed.
+    failed: bool | None = None
+    #: The words of the user's question that say what is wanted.
+    asked: frozenset[bytes] = frozenset()
+    curve: Curve = CURVES["default"]
+
+    def verbs(self) -> set[str]:
+        """The words of the tool's name and the first word of each argument, in small letters."""
+        first = [match[0] for text in self.texts if (match := _WORD.match(text.lstrip()))]
+        return {word.lower() for word in (*_WORD.findall(self.tool.replace("_", " ")), *first)}
+
+
+def call_of(
+    *, tool: str | None, args: Mapping[str, Any] | str | None, failed: bool | None, question: str | None, budget: str
+) -> Call:
+    """The call, from what the caller knows; an unknown budget is taken for the default."""
+    return Call(
+        tool=tool or "",
+        texts=tuple(_strings(args)) if args else (),
+        failed=failed,
+        asked=asked(question) if question else frozenset(),
+        curve=CURVES.get(budget, CURVES["default"]),
+    )
+
+
+def asked(question: str) -> frozenset[bytes]:
+    """The telling words of a question, as the scoring compares them."""
+    words = (word.lower() for word in _ASKED.findall(question))
+    return frozenset(word.encode("utf-8", "surrogatepass") for word in words if word not in _STOP)
+
+
+def _strings(value: object) -> Iterator[str]:
+    """Every string in arguments, which may come as the JSON text that the model wrote."""
+    if isinstance(value, str):
+        try:
+            value = orjson.loads(value) if value[:1] in '{["' else value
+        except orjson.JSONDecodeError:
+            yield str(value)
+            return
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, Mapping):
+            stack.extend(reversed(list(item.values())))
+        elif isinstance(item, list | tuple):
+            stack.extend(reversed(item))
+
+
+@dataclass(frozen=True, slots=True)
+class Doc:
+    """A text on its way through a kind."""
+
+    #: As it came.
+    text: str
+    #: In UTF-8, as a terminal shows it, with the same line breaks.
+    data: bytes
+    call: Call
+    notes: Notes
+    #: Set for a text inside another; None when the call's curve says it.
+    budget_tokens: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The beginning of a text, resolved as a terminal would."""
+
+    head: str
+    lines: tuple[str, ...]
+    tool: str
+
+    def share(self, pattern: re.Pattern[str]) -> float:
+        """The share of the sample's lines that `pattern` matches at their start."""
+        match = pattern.match
+        return sum(1 for line in self.lines if match(line)) / max(1, len(self.lines))
+
+
+def sample_of(data: bytes, tool: str) -> Sample:
+    """A sample of `data` (UTF-8)."""
+    head = data[:SAMPLE_HEAD_CHARS].decode("utf-8", "replace")
+    lines = [line[:SAMPLE_LINE_CHARS] for line in head.split("\n", SAMPLE_LINES * 2)[: SAMPLE_LINES * 2]]
+    return Sample(head, tuple([line for line in lines if line.strip()][:SAMPLE_LINES]), tool.lower())

@@ -1,0 +1,127 @@
+"""Write a JSON value with only some of its leaves: minified, in order, with counts where something is hidden.
+
+In an object the pair `"…":n` says that n values after the last shown one are hidden, in an array the element `"…n"`.
+What is shown is spelled as it was, and the whole parses.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+from turngate.compress.leaves import Leaves, spelled_constant
+from turngate.compress.notes import Notes
+from turngate.compress.spelled import Num, Obj, Spelling
+
+OPEN = '"…'
+#: Longer strings lose their middle.
+LONG_STRING_CHARS = 300
+STRING_HEAD_CHARS = 200
+STRING_TAIL_CHARS = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Writes one value."""
+
+    spelling: Spelling
+    #: Marks cuts inside strings.
+    notes: Notes
+    #: Marks hidden values, from `notes.tag_for` with this module's `OPEN`.
+    tag: str
+    #: Kept leaves before each index.
+    before: list[int]
+    sizes: dict[int, int]
+    #: Leaves whose text was shortened by other means, already quoted.
+    replaced: dict[int, str]
+
+    def write(self, value: Any, at: int) -> str:
+        """`value`, whose first leaf has index `at`."""
+        if not isinstance(value, list) or not value:
+            return self.replaced[at] if at in self.replaced else self.leaf(value)
+        if isinstance(value, Obj):
+            return "{" + ",".join(self._pairs(value, at)) + "}"
+        return "[" + ",".join(self._items(value, at)) + "]"
+
+    def _pairs(self, value: Obj, at: int) -> Iterator[str]:
+        hidden = 0
+        for key, item in value:
+            size = self.size(item)
+            if self.shows(at, size):
+                if hidden:
+                    yield f'{OPEN}{self.tag}":{hidden}'
+                hidden = 0
+                yield f'"{self.spelling.raw(key)}":{self.write(item, at)}'
+            else:
+                hidden += size
+            at += size
+        if hidden:
+            yield f'{OPEN}{self.tag}":{hidden}'
+
+    def _items(self, value: list[Any], at: int) -> Iterator[str]:
+        hidden = 0
+        for item in value:
+            size = self.size(item)
+            if self.shows(at, size):
+                if hidden:
+                    yield self.hidden(hidden)
+                hidden = 0
+                yield self.write(item, at)
+            else:
+                hidden += 1
+            at += size
+        if hidden:
+            yield self.hidden(hidden)
+
+    def records(self, value: list[Any]) -> str:
+        """The elements of an array a line each, as JSON lines."""
+        return "\n".join(self._items(value, 0))
+
+    def hidden(self, count: int) -> str:
+        """The element that stands for `count` hidden ones."""
+        return f'{OPEN}{self.tag}{" " if self.tag else ""}{count}"'
+
+    def size(self, item: Any) -> int:
+        """How many leaves `item` has."""
+        return self.sizes[id(item)] if isinstance(item, list) and item else 1
+
+    def shows(self, at: int, size: int) -> bool:
+        """Whether any of the leaves `at` to `at + size` is kept."""
+        return self.before[at + size] > self.before[at]
+
+    def leaf(self, value: Any) -> str:
+        """One leaf as spelled; a long string without its middle."""
+        if not isinstance(value, str):
+            return spelled_constant(value)
+        if isinstance(value, Num):
+            return str(value)
+        if len(value) > LONG_STRING_CHARS:
+            return f'"{self._middle_cut(value)}"'
+        return f'"{self.spelling.raw(value)}"'
+
+    def _middle_cut(self, value: str) -> str:
+        head, tail = STRING_HEAD_CHARS, len(value) - STRING_TAIL_CHARS
+        while head > 0 and self.spelling.splits_escape(value, head):
+            head -= 1
+        while tail < len(value) and self.spelling.splits_escape(value, tail):
+            tail += 1
+        raw = self.spelling.raw
+        return raw(value[:head]) + self.notes.inside(tail - head) + raw(value[tail:])
+
+
+def writer(
+    leaves: Leaves, kept: set[int], spelling: Spelling, notes: Notes, tag: str, replaced: dict[int, str]
+) -> Writer:
+    """A writer that shows the leaves `kept`."""
+    flags = [0] * len(leaves.spelled)
+    for index in kept:
+        flags[index] = 1
+    return Writer(spelling, notes, tag, [0, *accumulate(flags)], leaves.sizes, replaced)
+
+
+def quote(text: str) -> str:
+    """`text` as a JSON string; characters beyond ASCII stay as they are where they can."""
+    return json.dumps(text, ensure_ascii=any("\ud800" <= char <= "\udfff" for char in text))

@@ -1,0 +1,50 @@
+"""Diffs and commits with patches: heads, hunks, and both ends of every change."""
+
+from __future__ import annotations
+
+import re
+
+from turngate.compress.call import Doc, Sample
+from turngate.compress.lines import Shown, Ways, shorten_lines
+from turngate.compress.units import Units
+
+_MARKS = re.compile(r"^(?:diff --git |@@ -\d|\+\+\+ |--- |Index: )", re.MULTILINE)
+HEAD = 3.0
+HUNK = 1.2
+CHANGE, CHANGE_NEAR, CHANGE_FAR = 1.5, 0.35, 0.65
+CONTEXT = -0.3
+_HEADS = (b"diff ", b"+++ ", b"--- ", b"commit ", b"Index: ")
+
+
+def recognise(sample: Sample) -> float:
+    """Two marks of a unified diff, one of them a hunk."""
+    if "@@ -" not in sample.head:
+        return 0.0
+    marks = _MARKS.findall(sample.head)
+    return 0.9 if len(marks) > 1 and "@@" in {mark[:2] for mark in marks} else 0.0
+
+
+def shorten(doc: Doc) -> Shown:
+    """The lines of a diff."""
+    return shorten_lines(doc, Ways(bonus=_bonus, places=False))
+
+
+def _bonus(units: Units, total: list[float]) -> None:
+    rows = units.rows
+    start = 0
+    while start < len(rows):
+        row = rows[start]
+        end = start + 1
+        if row.startswith(_HEADS):
+            total[start] += HEAD
+        elif row.startswith(b"@@"):
+            total[start] += HUNK
+        elif row[:1] in {b"+", b"-"}:
+            while end < len(rows) and rows[end][:1] == row[:1] and not rows[end].startswith(_HEADS):
+                end += 1
+            for index in range(start, end):
+                distance = min(index - start, end - 1 - index)
+                total[index] += CHANGE * (CHANGE_NEAR + CHANGE_FAR / (1 + distance))
+        else:
+            total[start] += CONTEXT
+        start = end

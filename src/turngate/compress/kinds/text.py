@@ -1,0 +1,18 @@
+"""Any other text, and the safe method for what is not recognised."""
+
+from __future__ import annotations
+
+from turngate.compress.call import Doc, Sample
+from turngate.compress.lines import Shown, shorten_lines
+
+CONFIDENCE = 0.5
+
+
+def recognise(_: Sample) -> float:
+    """What is left."""
+    return CONFIDENCE
+
+
+def shorten(doc: Doc) -> Shown:
+    """The lines of a text."""
+    return shorten_lines(doc)

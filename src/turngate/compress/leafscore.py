@@ -1,0 +1,203 @@
+"""What each leaf of a JSON value tells: the first of its path, new and odd values, failures, and position.
+
+Weights as in `score`: fitted on recorded outputs, checked on a half held back. Positions weigh little on purpose:
+fact probes favour the head of a document, values drawn evenly don't.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import sqrt
+
+from turngate.compress.leaves import Leaves
+from turngate.compress.stems import weigh
+
+FIRST_OF_PATH = 1.0
+NEW = 1.5
+#: New values of a path on which nearly every value is new.
+NEW_AMONG_NEW = 1.0
+AMONG_NEW_LEAST, AMONG_NEW_LEAST_SHARE = 16, 0.9
+REPEATED = -1.2
+RARE_PATH = 0.3
+ODD = 3.0
+BESIDE_ODD = 0.9
+ODD_LEAST_VALUES, ODD_MOST_SHARE, ODD_MOST_DISTINCT_SHARE = 8, 0.05, 0.2
+ONE_AGAINST_ALL_LEAST = 4
+FORM_LEAST_SHARE = 0.5
+FAILURE = 2.0
+EARLY = 2.0
+LATE, LATE_SHARE = 0.6, 0.03
+RECORD_SHARE = 0.5
+MENTIONED = 1.5
+#: Keys at the top of a wrapper that say how a command ended.
+OUTCOME_KEYS = frozenset(
+    "exit_code exitcode returncode return_code status success ok error error_type signal timed_out is_error".split()
+)
+OUTCOME = 6.0
+OUTCOME_MOST_DEPTH = 2
+OUTCOME_MOST_CHARS = 300
+
+_WORDS = bytes(
+    c if c >= 128 or c == 10 or chr(c).isalnum() else 32  # noqa: PLR2004 - ASCII codes
+    for c in bytes(range(256)).lower()
+)
+_LETTERS = bytes(range(65, 91)) + bytes(range(97, 123)) + b" "
+_NOT_ASCII = bytes(range(128, 256))
+
+
+def leaf_tokens(leaves: Leaves) -> list[float]:
+    """Estimated tokens of each leaf with its key."""
+    blob = "\n".join(leaves.spelled).encode("utf-8", "surrogatepass")
+    signs = blob.translate(None, _LETTERS + _NOT_ASCII).split(b"\n")
+    keys = [0.28 * len(key) + 1.2 for key in leaves.keys]
+    return [
+        0.2 * len(text) + 0.42 * len(other) + 1.0 + keys[path]
+        for text, other, path in zip(leaves.spelled, signs, leaves.path, strict=True)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class LeafScores:
+    """The scores of all leaves, and which of them tell of a failure."""
+
+    total: list[float]
+    failing: set[int]
+
+
+def score_leaves(leaves: Leaves, asked: frozenset[bytes]) -> LeafScores:
+    """The score of every leaf, before its cost is taken into account."""
+    by_path: list[list[int]] = [[] for _ in leaves.keys]
+    for index, path in enumerate(leaves.path):
+        by_path[path].append(index)
+    total = _positions(len(leaves.path))
+    odd: set[int] = set()
+    for indices in by_path:
+        if indices:
+            _score_path(leaves, indices, total, odd)
+    _add_beside_odd(leaves, total, odd)
+    failing = _add_failures(leaves, total)
+    if asked:
+        _add_mentioned(leaves, total, asked)
+    _add_outcomes(leaves, total)
+    return LeafScores(_blend(leaves, total), failing)
+
+
+def _positions(size: int) -> list[float]:
+    late = size - max(1, int(LATE_SHARE * size))
+    return [
+        EARLY * (1.0 - index / size) ** 3 + (LATE if index >= late else 0.0) for index in range(size)
+    ]
+
+
+def _score_path(leaves: Leaves, indices: list[int], total: list[float], odd: set[int]) -> None:
+    """The parts of the score that compare the values on one path."""
+    values = [leaves.spelled[index] for index in indices]
+    size = len(values)
+    counts = Counter(values)
+    among_new = size >= AMONG_NEW_LEAST and len(counts) >= AMONG_NEW_LEAST_SHARE * size
+    new = NEW_AMONG_NEW if among_new else NEW
+    rare = RARE_PATH / size
+    seen: set[str] = set()
+    for index, value in zip(indices, values, strict=True):
+        if value in seen:
+            total[index] += REPEATED + rare
+        else:
+            seen.add(value)
+            total[index] += new + rare
+    total[indices[0]] += FIRST_OF_PATH
+    strange = _odd_values(values, counts)
+    if strange:
+        odd.update(index for index, value in zip(indices, values, strict=True) if value in strange)
+
+
+def _odd_values(values: list[str], counts: Counter[str]) -> set[str]:
+    """The few values of a path that differ from all others."""
+    size = len(values)
+    if size >= ONE_AGAINST_ALL_LEAST and len(counts) == 2:  # noqa: PLR2004 - one value and the odd one
+        (_, _), (value, count) = counts.most_common(2)
+        if count == 1:
+            return {value}
+    if size < ODD_LEAST_VALUES:
+        return set()
+    if len(counts) <= ODD_MOST_DISTINCT_SHARE * size:
+        return {value for value, count in counts.items() if count <= ODD_MOST_SHARE * size}
+    return _odd_forms(counts, size)
+
+
+def _odd_forms(counts: Counter[str], size: int) -> set[str]:
+    """Free texts whose first word and length are rare where one form covers half of the values."""
+    forms = {value: (value[: value.find(" ")], len(value).bit_length()) for value in counts if " " in value}
+    if len(forms) < FORM_LEAST_SHARE * len(counts):
+        return set()
+    form_counts = Counter(forms.values())
+    if form_counts.most_common(1)[0][1] < FORM_LEAST_SHARE * len(counts):
+        return set()
+    return {value for value, form in forms.items() if form_counts[form] <= ODD_MOST_SHARE * size}
+
+
+def _add_beside_odd(leaves: Leaves, total: list[float], odd: set[int]) -> None:
+    """The odd values, and something for the scalars of the same records."""
+    if not odd:
+        return
+    records = {leaves.record[index] for index in odd}
+    for index, record in enumerate(leaves.record):
+        if index in odd:
+            total[index] += ODD
+        elif record in records:
+            total[index] += BESIDE_ODD
+
+
+def _add_failures(leaves: Leaves, total: list[float]) -> set[int]:
+    """Strings that tell of a failure: less where the value, or such values on its path, are many."""
+    blob = "\n".join(leaves.spelled).encode("utf-8", "surrogatepass").translate(_WORDS)
+    weights = weigh(set(blob.split()))
+    if not weights:
+        return set()
+    rows = blob.split(b"\n")
+    keys = weights.keys()
+    hits = [index for index, row in enumerate(rows) if leaves.quoted[index] and not keys.isdisjoint(row.split())]
+    values = Counter((leaves.path[index], leaves.spelled[index]) for index in hits)
+    distinct = Counter(path for path, _ in values)
+    for index in hits:
+        path = leaves.path[index]
+        total[index] += FAILURE / sqrt(values[path, leaves.spelled[index]] * distinct[path])
+    return set(hits)
+
+
+def _add_mentioned(leaves: Leaves, total: list[float], asked: frozenset[bytes]) -> None:
+    """Leaves whose key or value the question names."""
+    named = {path for path, key in enumerate(leaves.keys) if not asked.isdisjoint(_words(key))}
+    for index, path in enumerate(leaves.path):
+        if path in named or not asked.isdisjoint(_words(leaves.spelled[index])):
+            total[index] += MENTIONED
+
+
+def _words(text: str) -> Iterable[bytes]:
+    return text.encode("utf-8", "surrogatepass").translate(_WORDS).split()
+
+
+def _add_outcomes(leaves: Leaves, total: list[float]) -> None:
+    """How a wrapped command ended is always worth its few tokens."""
+    told = {
+        path
+        for path, key in enumerate(leaves.keys)
+        if leaves.depths[path] <= OUTCOME_MOST_DEPTH and key.lower() in OUTCOME_KEYS
+    }
+    if told:
+        for index, path in enumerate(leaves.path):
+            if path in told and len(leaves.spelled[index]) <= OUTCOME_MOST_CHARS:
+                total[index] += OUTCOME
+
+
+def _blend(leaves: Leaves, total: list[float]) -> list[float]:
+    """Each score half its own, half its record's mean, so that what is shown stays readable."""
+    sums = [0.0] * leaves.records
+    sizes = [0] * leaves.records
+    for index, record in enumerate(leaves.record):
+        sums[record] += total[index]
+        sizes[record] += 1
+    means = [RECORD_SHARE * s / n if n else 0.0 for s, n in zip(sums, sizes, strict=True)]
+    own = 1.0 - RECORD_SHARE
+    return [own * score + means[record] for score, record in zip(total, leaves.record, strict=True)]

@@ -1,0 +1,49 @@
+"""Annotations: what stands where something is hidden.
+
+All begin with `[…` (in JSON strings and keys: `…`). Where the original itself holds that opening, this result's
+annotations carry four hex digits of its hash (`[…#a1b2 41–980]`), so that none can be taken for content.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
+
+OPEN = "[…"
+#: From this many lines a gap is named by its range, below by its count.
+RANGE_LEAST_LINES = 10
+_TAG_DIGITS = 4
+
+
+def tag_for(text: str, opening: str = OPEN) -> str:
+    """What annotations in a shortened form of `text` carry: nothing, or `#` and four hex digits not in `text`."""
+    if opening not in text:
+        return ""
+    digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    for start in range(len(digest) - _TAG_DIGITS):
+        tag = "#" + digest[start : start + _TAG_DIGITS]
+        if opening + tag not in text:
+            return tag
+    return "#" + digest
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """Writes the annotations of one result."""
+
+    #: From `tag_for`.
+    tag: str = ""
+
+    def gap(self, first: int, last: int) -> str:
+        """Lines `first` to `last` (1-based) are hidden."""
+        count = last - first + 1
+        body = f" {first}–{last}" if count >= RANGE_LEAST_LINES else str(count)
+        return f"{OPEN}{self.tag}{' ' if self.tag and not body.startswith(' ') else ''}{body}]"
+
+    def alike(self, first: int, last: int, sample: str, count: int) -> str:
+        """Lines `first` to `last` are hidden, `count` of them like `sample`."""
+        return f'{OPEN}{self.tag} lines {first}–{last} hidden: {count:,} like "{sample}"]'
+
+    def inside(self, count: int) -> str:
+        """`count` characters of a line or string are hidden."""
+        return f"{OPEN}{self.tag}{' ' if self.tag else ''}{count}]"

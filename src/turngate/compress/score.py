@@ -1,0 +1,241 @@
+"""What each unit of a text tells that the others don't: its score.
+
+A unit is worth keeping when its skeleton or its words are rare, when it brings words not met before, when it
+tells of a failure or stands beside one, when it names a place in a file, and when it stands at the head or the
+tail. The weights were fitted on recorded tool outputs with fact probes, half of them held back as a check; only
+differences that held on both halves were taken.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import repeat
+from math import log, sqrt
+
+from turngate.compress.stems import weigh
+from turngate.compress.units import Units
+
+#: Only the first instances of a skeleton are looked at closely; the rest can tell little that these don't.
+INSTANCES = 4
+RARE_SKELETON = 1.0
+RARE_OPENING = 0.7
+NEWS = 1.5
+DIGIT_WORD_SHARE = 0.3
+BESIDE_FAILURE: tuple[tuple[int, float], ...] = ((1, 0.35), (2, 0.21), (-1, 0.21))
+PLACE = 2.5
+#: Repeated failures weigh less, and are findings no more.
+FINDING_LEAST = 0.9
+PLACE_MOST_BYTES = 120
+HEAD_BUDGET_SHARE = 0.06
+HEAD = 2.0
+TAIL_BUDGET_SHARE = 0.08
+TAIL = 4.0
+#: A failed run is read from its end.
+FAILED_TAIL_BUDGET_SHARE = 0.20
+EARLY = 0.5
+BLANK = -1.5
+MENTIONED = 1.5
+#: A word of the question counts when at most this share of units has it.
+MENTION_MOST_SHARE = 0.05
+_COUNT_CHUNK_BYTES = 1 << 20
+_DIGITS = b"0123456789"
+
+#: A line that begins, after arrows or quotes, with a place in a file: `file.py:12`, `file.c(12`, `"file.py", line 12`.
+_PLACE = re.compile(
+    rb"""[\s>|*=\-"'`]*(?:File\ )?(?:[\w./\\@+~-]*\.[A-Za-z]\w{0,7}(?::\d+|\(\d+)|[\w./\\@+~-]+\.\w{1,8}",\ line\ \d+)""",
+    re.VERBOSE,
+)
+
+#: A line of rules and blanks says nothing.
+_SAYS = re.compile(rb"[0-9A-Za-z\x80-\xff]")
+
+#: What a kind adds: the score of each unit, changed in place.
+Bonus = Callable[[Units, list[float]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """The scores of all units, by index."""
+
+    total: list[float]
+    #: The units that tell of a failure or of a place in a file: findings, which may overdraw the budget.
+    findings: set[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """What the scoring is for."""
+
+    budget_tokens: float
+    failed: bool = False
+    #: Words of the user's question, in small letters.
+    mentioned: frozenset[bytes] = frozenset()
+    #: Whether a leading `file:12` marks a diagnostic; it doesn't where every line has one.
+    places: bool = True
+
+
+def score(units: Units, aim: Aim, bonus: Bonus | None = None) -> Scores:
+    """The score of every unit."""
+    skeletons = units.skeletons
+    counts = Counter(skeletons)
+    close = _first_instances(skeletons)
+    total = _base(skeletons, counts)
+    rows = {index: units.words[index].split() for index in close}
+    frequency = _word_counts(units.blob_words)
+    failing = weigh(frequency)
+    _add_openings(total, rows)
+    _add_news(total, rows, frequency, len(skeletons), aim)
+    failure = _failures(units, rows, failing, skeletons, counts) if failing else {}
+    _add_failures(total, failure)
+    findings = {index for index, weight in failure.items() if weight >= FINDING_LEAST}
+    if aim.places:
+        findings |= _add_places(total, units.rows, skeletons, close)
+    if bonus is not None:
+        bonus(units, total)
+    _add_ends(total, units, aim)
+    return Scores(total, findings)
+
+
+def _base(skeletons: list[bytes], counts: Counter[bytes]) -> list[float]:
+    """Rarity of the skeleton, being early, and not being blank."""
+    worth = {
+        skeleton: RARE_SKELETON / count + EARLY + (0.0 if skeleton.strip() else BLANK)
+        for skeleton, count in counts.items()
+    }
+    step = EARLY / len(skeletons)
+    return [worth[skeleton] - step * index for index, skeleton in enumerate(skeletons)]
+
+
+def _first_instances(skeletons: list[bytes]) -> list[int]:
+    """The indices of the first few units of each skeleton, ascending."""
+    seen: dict[bytes, int] = {}
+    out = []
+    for index, skeleton in enumerate(skeletons):
+        met = seen.get(skeleton, 0)
+        if met < INSTANCES:
+            seen[skeleton] = met + 1
+            out.append(index)
+    return out
+
+
+def _word_counts(words: bytes) -> Counter[bytes]:
+    """How often each word occurs, counted in pieces so that a large text doesn't stand in memory as a list."""
+    counts: Counter[bytes] = Counter()
+    start = 0
+    while start < len(words):
+        end = words.find(b"\n", start + _COUNT_CHUNK_BYTES)
+        end = len(words) if end < 0 else end
+        counts.update(words[start:end].split())
+        start = end
+    return counts
+
+
+def _add_openings(total: list[float], rows: dict[int, list[bytes]]) -> None:
+    """Rarity of the first word together with the number of words."""
+    opening = {index: (row[0], len(row)) for index, row in rows.items() if row}
+    counts = Counter(opening.values())
+    for index, key in opening.items():
+        total[index] += RARE_OPENING / counts[key]
+
+
+def _add_news(
+    total: list[float], rows: dict[int, list[bytes]], frequency: Counter[bytes], size: int, aim: Aim
+) -> None:
+    """Words not met before, by their inverse document frequency; and words of the question."""
+    news = _news(frequency, size)
+    # A word is news once: what is popped is gone for all later units.
+    pop = news.pop
+    for index, row in rows.items():
+        value = sum(map(pop, row, repeat(0.0)))
+        if value:
+            total[index] += NEWS * value / (len(row) + 2)
+    most = max(1.0, MENTION_MOST_SHARE * size)
+    wanted = {word for word in aim.mentioned if 0 < frequency[word] <= most}
+    if wanted:
+        for index, row in rows.items():
+            if not wanted.isdisjoint(row):
+                total[index] += MENTIONED
+
+
+def _news(frequency: Counter[bytes], size: int) -> dict[bytes, float]:
+    """What each word tells when it is met first; words with a digit less, since they are mostly numbers and ids."""
+    log_size = log(size) if size > 1 else 1.0
+    idf = {count: 1.0 - log(count) / log_size for count in set(frequency.values())}
+    bare = b"\n".join(frequency).translate(None, _DIGITS).split(b"\n")
+    return {
+        word: value if len(word) == len(letters) else value * DIGIT_WORD_SHARE
+        for (word, count), letters in zip(frequency.items(), bare, strict=True)
+        if (value := idf[count]) > 0.0
+    }
+
+
+def _failures(
+    units: Units,
+    rows: dict[int, list[bytes]],
+    failing: dict[bytes, float],
+    skeletons: list[bytes],
+    counts: Counter[bytes],
+) -> dict[int, float]:
+    """The failure part of each unit that has one: in full for the first of its kind, less for each repetition."""
+    by_skeleton: dict[bytes, float] = {}
+    met: Counter[bytes] = Counter()
+    out: dict[int, float] = {}
+    keys = failing.keys()
+    for index, row in rows.items():
+        if keys.isdisjoint(row):
+            continue
+        weight = max(failing[word] for word in row if word in failing)
+        skeleton = skeletons[index]
+        by_skeleton[skeleton] = max(weight, by_skeleton.get(skeleton, 0.0))
+        met[skeleton] += 1
+        out[index] = weight if met[skeleton] == 1 else weight / sqrt(counts[skeleton])
+    if any(counts[skeleton] > INSTANCES for skeleton in by_skeleton):
+        for index, skeleton in enumerate(skeletons):
+            if index not in out and skeleton in by_skeleton:
+                out[index] = by_skeleton[skeleton] / sqrt(counts[skeleton])
+    return out
+
+
+def _add_failures(total: list[float], failure: dict[int, float]) -> None:
+    """The failure parts, and a share of them to the neighbours."""
+    size = len(total)
+    for index, weight in failure.items():
+        total[index] += weight
+        for offset, share in BESIDE_FAILURE:
+            if 0 <= index + offset < size:
+                total[index + offset] += share * weight
+
+
+def _add_places(total: list[float], rows: list[bytes], skeletons: list[bytes], close: list[int]) -> set[int]:
+    """Add to lines that open with a place in a file, and return them; lines of one skeleton do all or none."""
+    match = _PLACE.match
+    naming = {
+        skeletons[index]
+        for index in close
+        if len(row := rows[index]) < PLACE_MOST_BYTES and b"." in row and match(row)
+    }
+    found = {index for index, skeleton in enumerate(skeletons) if skeleton in naming} if naming else set()
+    for index in found:
+        total[index] += PLACE
+    return found
+
+
+def _add_ends(total: list[float], units: Units, aim: Aim) -> None:
+    """The head and the tail within their shares of the budget, but the first and last that say anything in any case."""
+    tail_share = FAILED_TAIL_BUDGET_SHARE if aim.failed else TAIL_BUDGET_SHARE
+    size = len(total)
+    _add_end(total, units, range(size), HEAD, HEAD_BUDGET_SHARE * aim.budget_tokens)
+    _add_end(total, units, range(size - 1, -1, -1), TAIL, tail_share * aim.budget_tokens)
+
+
+def _add_end(total: list[float], units: Units, order: range, worth: float, room: float) -> None:
+    said = False
+    for index in order:
+        room -= units.tokens[index]
+        if room < 0 and said:
+            break
+        total[index] += worth
+        said = said or bool(_SAYS.search(units.rows[index]))

@@ -1,0 +1,88 @@
+"""The face of the room: text and hints in, shortened text out. Pure and deterministic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from turngate.compress.budget import LEAST_SAVED_TOKENS, MOST_SHOWN_SHARE
+from turngate.compress.call import Call, Doc, call_of, sample_of
+from turngate.compress.kinds import json as json_kind
+from turngate.compress.kinds import recognise, view
+from turngate.compress.lines import Shown
+from turngate.compress.notes import Notes, tag_for
+from turngate.compress.result import Shortened, of, unchanged
+from turngate.compress.terminal import resolve
+from turngate.tokens import estimate
+
+
+def shorten(
+    text: str,
+    *,
+    tool: str | None = None,
+    args: Mapping[str, Any] | str | None = None,
+    failed: bool | None = None,
+    question: str | None = None,
+    budget: str = "default",
+    least_chars: int | None = None,
+) -> Shortened:
+    """Shorten the text of one tool result.
+
+    Args:
+        text: the result, any string.
+        tool: the name of the tool that gave it.
+        args: the arguments of the call, as a mapping or as the JSON text that the model wrote.
+        failed: whether the call failed; what a failed run ends with is shown at greater length.
+        question: what the user asked; what it names is preferred.
+        budget: "default" or "wide" (`budget.CURVES`).
+        least_chars: texts of fewer characters are left alone; by default what the budget says.
+
+    Returns:
+        The shortened text, or the very object that came in with the reason why it was left alone. Never raises:
+        a fault inside leaves the text alone with the reason "fault: …".
+    """
+    try:
+        call = call_of(tool=tool, args=args, failed=failed, question=question, budget=budget)
+        return _shorten(text, call, call.curve.small_chars if least_chars is None else least_chars)
+    except Exception as fault:  # noqa: BLE001 - the boundary: a fault of ours lets the original through
+        return unchanged(text, "text", f"fault: {type(fault).__name__}")
+
+
+def _shorten(text: str, call: Call, least_chars: int) -> Shortened:
+    if len(text) < least_chars or not text:
+        return unchanged(text, "text", "small")
+    data = resolve(text.encode("utf-8", "surrogatepass"))
+    doc = Doc(text=text, data=data, call=call, notes=Notes(tag_for(text)))
+    sample = sample_of(data, call.tool)
+    if json_kind.recognise(sample):
+        shown = json_kind.shorten(doc, lambda inner, room: _inner(inner, room, call))
+        if shown is not None:
+            return _checked(text, "json", shown)
+    if len(data) <= view.MOST_BYTES and view.is_view(data):
+        echo = view.shorten_echo(doc) if view.is_edit(call) else None
+        return _checked(text, "edit", echo) if echo else unchanged(text, "view", "view")
+    kind = recognise(sample)
+    return _checked(text, kind.name, kind.shorten(doc))
+
+
+def _inner(text: str, budget_tokens: float, call: Call) -> Shown:
+    """A text that stood inside another, as what it is."""
+    data = resolve(text.encode("utf-8", "surrogatepass"))
+    doc = Doc(text=text, data=data, call=call, notes=Notes(tag_for(text)), budget_tokens=budget_tokens)
+    return recognise(sample_of(data, call.tool)).shorten(doc)
+
+
+def _checked(text: str, kind: str, shown: Shown) -> Shortened:
+    """The result, unless it saves too little."""
+    before, after = estimate(text), estimate(shown.text)
+    if after > MOST_SHOWN_SHARE * before or before - after < LEAST_SAVED_TOKENS or len(shown.text) >= len(text):
+        return unchanged(text, kind, "no gain")
+    return Shortened(
+        text=shown.text,
+        kind=kind,
+        kept=shown.kept,
+        total=shown.total,
+        unit=shown.unit,
+        hidden=shown.hidden,
+        preview=of(shown.kept, shown.total, shown.unit),
+    )
