@@ -1,0 +1,65 @@
+"""Originals: stored once under their hash, given back byte for byte, searchable."""
+
+from turngate.store.base import (
+    REDACTED_NOTE,
+    GcReport,
+    Hit,
+    Original,
+    Problem,
+    Redactor,
+    ShortHash,
+    Store,
+    Stored,
+    StoreStats,
+    decode,
+    to_bytes,
+    to_text,
+)
+from turngate.store.lines import line_count, split_lines
+from turngate.store.redact import redact
+from turngate.store.retrieve import (
+    PAGE_CHARS,
+    Retrieved,
+    expand,
+    grep,
+    json_path,
+    line_range,
+    page,
+    passages,
+    select,
+    whole,
+)
+from turngate.store.search import render_hits
+from turngate.store.sqlite import SqliteStore, short_hash
+
+__all__ = [
+    "PAGE_CHARS",
+    "REDACTED_NOTE",
+    "GcReport",
+    "Hit",
+    "Original",
+    "Problem",
+    "Redactor",
+    "Retrieved",
+    "ShortHash",
+    "SqliteStore",
+    "Store",
+    "StoreStats",
+    "Stored",
+    "decode",
+    "expand",
+    "grep",
+    "json_path",
+    "line_count",
+    "line_range",
+    "page",
+    "passages",
+    "redact",
+    "render_hits",
+    "select",
+    "short_hash",
+    "split_lines",
+    "to_bytes",
+    "to_text",
+    "whole",
+]

@@ -1,0 +1,223 @@
+"""Age and size: what may go, what must stay, and how much room there is.
+
+In view counts everything that a live session saw. A session is live when it or a descendant was used within
+``live_days``: a child works on what its parent was shown. What is in view is never removed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import threading
+from sqlite3 import Connection
+from typing import TYPE_CHECKING
+
+from turngate.errors import StoreFullError
+from turngate.store import index as search_index
+from turngate.store import records
+from turngate.store.base import GcReport, StoreStats
+from turngate.store.connections import PAGE_BYTES, Connections, disk_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from turngate.settings import StoreSettings
+    from turngate.store.index import Index
+
+DAY_SECONDS = 86_400
+#: Collecting for space goes on until so much of the limit is used, so that it is not needed again at once.
+LOW_WATER_SHARE = 0.9
+#: A full store is looked over again after so long; until then a put only compares sizes.
+_RETRY_SECONDS = 60.0
+#: Contents removed, and pages given back, by one transaction.
+_BATCH = 32
+_BATCH_PAGES = 2_000
+#: From this share of contents removed on, merging the index anew is worth its time.
+_MERGE_SHARE = 0.25
+
+_LIVE = """WITH RECURSIVE live(id) AS (
+    SELECT id FROM session WHERE used_at >= :live_since
+    UNION SELECT parent FROM session JOIN live USING (id) WHERE parent IS NOT NULL)"""
+_OUT_OF_VIEW = "key NOT IN (SELECT content FROM sighting JOIN live ON session = live.id)"
+
+
+class Limits:
+    """Enforces the limits of one store."""
+
+    def __init__(self, path: Path, settings: StoreSettings, connections: Connections, index: Index) -> None:
+        self._path = path
+        self._settings = settings
+        self._connections = connections
+        self._index = index
+        self._lock = threading.Lock()
+        #: Until when collecting is known to be no use.
+        self._full_until = 0.0
+
+    def make_room(self, size_bytes: int, now: float) -> None:
+        """See to it that `size_bytes` more fit.
+
+        Raises:
+            StoreFullError: they don't, whatever is removed.
+        """
+        if self._fits(size_bytes):
+            return
+        with self._lock:
+            if now >= self._full_until and not self._fits(size_bytes):
+                self._remove(now, size_bytes)
+                self._full_until = 0.0 if self._fits(size_bytes) else now + _RETRY_SECONDS
+        if not self._fits(size_bytes):
+            raise StoreFullError(
+                f"the store at {self._path} is at its limit of {self._settings.max_bytes:,} bytes, and all "
+                "that it holds is in view of sessions used lately; raise store.max_bytes or lower "
+                "store.live_days"
+            )
+
+    def collect(self, now: float) -> GcReport:
+        """Enforce age, then size."""
+        before = disk_bytes(self._path)
+        with self._lock:
+            removed, removed_bytes = self._remove(now, 0)
+            self._full_until = 0.0
+        after = disk_bytes(self._path)
+        return GcReport(
+            removed, removed_bytes, max(0, before - after), after, after > self._settings.max_bytes
+        )
+
+    def _fits(self, size_bytes: int) -> bool:
+        return disk_bytes(self._path) + size_bytes <= self._settings.max_bytes
+
+    def _remove(self, now: float, size_bytes: int) -> tuple[int, int]:
+        """Remove what is too old, then what is in the way of `size_bytes` more; returns count and bytes."""
+        self._shrink()
+        live_since = _live_since(self._settings, now)
+        with self._connections.reader() as conn:
+            (total,) = conn.execute("SELECT count(*) FROM content").fetchone()
+            aged = _victims(conn, live_since, older_than=now - self._settings.max_age_days * DAY_SECONDS)
+        sizes = [self._drop(batch, live_since) for batch in _batches(aged)]
+        if not self._fits(size_bytes):
+            with self._connections.reader() as conn:
+                rest = _victims(conn, live_since, older_than=None)
+            target = int(self._settings.max_bytes * LOW_WATER_SHARE) - size_bytes
+            for batch in _batches(rest):
+                sizes.append(self._drop(batch, live_since))
+                if self._connections.maintain(_used_bytes) <= target:
+                    break
+        removed = sum(count for count, _ in sizes)
+        self._connections.write(lambda conn: _forget_sessions(conn, live_since))
+        if removed and removed >= _MERGE_SHARE * total:
+            self._connections.write(
+                lambda conn: conn.execute("INSERT INTO words (words) VALUES ('optimize')") and None
+            )
+        self._shrink()
+        return removed, sum(size for _, size in sizes)
+
+    def _drop(self, keys: list[int], live_since: float) -> tuple[int, int]:
+        return self._connections.write(
+            lambda conn: self._drop_in(conn, _still_out_of_view(conn, keys, live_since))
+        )
+
+    def _drop_in(self, conn: Connection, keys: list[int]) -> tuple[int, int]:
+        forgotten = [self._index.forget(conn, key) for key in keys]
+        size = 0
+        for key in keys:
+            size += conn.execute("SELECT size FROM content WHERE key = ?", (key,)).fetchone()[0]
+            conn.execute("DELETE FROM sighting WHERE content = ?", (key,))
+            conn.execute("DELETE FROM content WHERE key = ?", (key,))
+        if not all(forgotten):
+            search_index.reset(conn)
+        return len(keys), size
+
+    def _shrink(self) -> None:
+        """Give free pages and the log back to the file system; readers that are in the way are no fault."""
+        with contextlib.suppress(sqlite3.OperationalError):
+            while self._connections.maintain(_give_back):
+                pass
+            self._connections.maintain(
+                lambda conn: conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            )
+
+
+def in_view_bytes(conn: Connection, settings: StoreSettings, now: float) -> int:
+    """Compressed bytes that must stay."""
+    query = f"{_LIVE} SELECT coalesce(sum(length(data)), 0) FROM content WHERE NOT ({_OUT_OF_VIEW})"
+    (total,) = conn.execute(query, {"live_since": _live_since(settings, now)}).fetchone()
+    return int(total)
+
+
+def statistics(conn: Connection, path: Path, session: str | None) -> StoreStats:
+    """Counts and sizes, of everything or of what one session may see."""
+    scope, seen = "", "1"
+    arguments: tuple[str | bytes, ...] = ()
+    if session is not None:
+        scope = records.SCOPE
+        seen = "key IN (SELECT content FROM sighting JOIN scope ON session = scope.id)"
+        arguments = (records.name(session),)
+    of_session = "session IN (SELECT id FROM scope)" if session is not None else "1"
+    contents, size, stored, pending = conn.execute(
+        f"""{scope} SELECT count(*), coalesce(sum(size), 0), coalesce(sum(length(data)), 0),
+        coalesce(sum(indexed = 0), 0) FROM content WHERE {seen}""",
+        arguments,
+    ).fetchone()
+    (sightings,) = conn.execute(
+        f"{scope} SELECT count(*) FROM sighting WHERE {of_session}",
+        arguments,
+    ).fetchone()
+    of_id = "id IN (SELECT id FROM scope)" if session is not None else "1"
+    (sessions,) = conn.execute(
+        f"{scope} SELECT count(*) FROM session WHERE {of_id}",
+        arguments,
+    ).fetchone()
+    return StoreStats(contents, size, stored, sightings, sessions, pending, disk_bytes(path))
+
+
+def _live_since(settings: StoreSettings, now: float) -> float:
+    return now - settings.live_days * DAY_SECONDS
+
+
+def _still_out_of_view(conn: Connection, keys: list[int], live_since: float) -> list[int]:
+    """Those of `keys` that no session came to see since they were chosen."""
+    marks = ",".join(map(str, keys))
+    query = f"{_LIVE} SELECT key FROM content WHERE key IN ({marks}) AND {_OUT_OF_VIEW}"
+    return [key for (key,) in conn.execute(query, {"live_since": live_since})]
+
+
+def _victims(conn: Connection, live_since: float, *, older_than: float | None) -> list[int]:
+    """Contents that may go, longest unused first."""
+    rows = conn.execute(
+        f"""{_LIVE} SELECT key FROM content WHERE {_OUT_OF_VIEW}
+        AND (:older_than IS NULL OR used_at < :older_than) ORDER BY used_at, key""",
+        {"live_since": live_since, "older_than": older_than},
+    )
+    return [key for (key,) in rows]
+
+
+def _batches(keys: list[int]) -> Iterator[list[int]]:
+    for at in range(0, len(keys), _BATCH):
+        yield keys[at : at + _BATCH]
+
+
+def _used_bytes(conn: Connection) -> int:
+    (pages,) = conn.execute("PRAGMA page_count").fetchone()
+    return (int(pages) - _free_pages(conn)) * PAGE_BYTES
+
+
+def _give_back(conn: Connection) -> bool:
+    """Return some free pages to the file system; whether trying again would return more."""
+    before = _free_pages(conn)
+    conn.execute(f"PRAGMA incremental_vacuum({_BATCH_PAGES})").fetchall()
+    return 0 < _free_pages(conn) < before
+
+
+def _free_pages(conn: Connection) -> int:
+    return int(conn.execute("PRAGMA freelist_count").fetchone()[0])
+
+
+def _forget_sessions(conn: Connection, live_since: float) -> None:
+    """Sessions that saw nothing that is still here, are not live, and are nobody's parent."""
+    conn.execute(
+        f"""{_LIVE} DELETE FROM session WHERE id NOT IN (SELECT id FROM live)
+        AND id NOT IN (SELECT session FROM sighting)
+        AND id NOT IN (SELECT parent FROM session WHERE parent IS NOT NULL)""",
+        {"live_since": live_since},
+    )

@@ -1,0 +1,78 @@
+"""Secrets in text become ``[redacted:kind]``.
+
+Patterns for the usual shapes of keys. They are there to keep secrets out of the search index (and, with
+``store.redact``, off the disk); they are no proof that none is left. Each starts at a literal or a word
+boundary and repeats only over classes that its next part excludes, so that time stays linear.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """A shape of secret."""
+
+    kind: str
+    """What stands after ``redacted:``."""
+    hints: tuple[str, ...]
+    """Lowercase; a text without any of these has no secret of this shape. Finding them is cheap."""
+    pattern: re.Pattern[str]
+    """Matches it; a group ``keep`` is left as it is."""
+
+
+def _secret(kind: str, hints: str, pattern: str) -> Secret:
+    return Secret(kind, tuple(hints.split()), re.compile(pattern))
+
+
+#: Shapes as their issuers document them: most have a fixed prefix, so that scanners can find them.
+SECRETS: tuple[Secret, ...] = (
+    _secret(
+        "private-key",
+        "-----begin",
+        r"-----BEGIN (?:[A-Z]{2,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----[^-]{0,20000}+"
+        r"(?:-----END (?:[A-Z]{2,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----)?",
+    ),
+    _secret("aws-key", "akia asia abia acca", r"\b(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}\b"),
+    _secret("github-token", "ghp_ gho_ ghu_ ghs_ ghr_", r"\bgh[pousr]_[0-9A-Za-z]{30,255}"),
+    _secret("github-token", "github_pat_", r"\bgithub_pat_[0-9A-Za-z_]{30,255}"),
+    _secret("gitlab-token", "glpat-", r"\bglpat-[0-9A-Za-z_-]{20,64}"),
+    _secret("slack-token", "xox", r"\bxox[abeoprs]-[0-9A-Za-z-]{10,250}"),
+    _secret("anthropic-key", "sk-ant-", r"\bsk-ant-[0-9A-Za-z_-]{20,250}"),
+    _secret(
+        "openai-key", "sk-", r"\bsk-(?:proj-|svcacct-|admin-)?(?=[a-zA-Z_-]{0,100}[0-9])[0-9A-Za-z_-]{32,250}"
+    ),
+    _secret("stripe-key", "k_live_ k_test_", r"\b[rs]k_(?:live|test)_[0-9A-Za-z]{16,250}"),
+    _secret("google-key", "aiza", r"\bAIza[0-9A-Za-z_-]{35}"),
+    _secret("google-token", "ya29.", r"\bya29\.[0-9A-Za-z_-]{20,1000}"),
+    _secret("npm-token", "npm_", r"\bnpm_[0-9A-Za-z]{36}\b"),
+    _secret("jwt", "eyj", r"\beyJ[0-9A-Za-z_-]{10,4000}\.eyJ[0-9A-Za-z_-]{10,8000}\.[0-9A-Za-z_-]{0,2000}"),
+    _secret(
+        "authorization",
+        "bearer basic",
+        r"(?i)(?P<keep>\b(?:bearer|basic)[ ])(?=[a-z+/._~-]{0,200}[0-9])[0-9a-z+/._~-]{16,4000}={0,2}",
+    ),
+    _secret("url-password", "://", r"(?P<keep>://[^\s/:@]{1,100}:)(?!\[redacted)[^\s/@]{3,200}(?=@)"),
+    _secret(
+        "assigned",
+        "passw secret token key credential",
+        r"(?i)(?P<keep>(?:password|passwd|secret|token|api_?-?key|access_?-?key|private_?-?key|credential)s?"
+        r"[\"']?[ \t]{0,4}[=:][ \t]{0,4}[\"']?)(?!\[redacted)(?=[^\s\"',;]{0,200}[0-9])[^\s\"',;]{6,500}",
+    ),
+)
+
+
+def redact(text: str) -> str:
+    """`text` with secrets replaced. Line breaks stay, so line numbers stay true."""
+    low = text.lower()
+    for secret in SECRETS:
+        if any(hint in low for hint in secret.hints):
+            text = secret.pattern.sub(lambda found, kind=secret.kind: _replacement(found, kind), text)  # type: ignore[misc]
+    return text
+
+
+def _replacement(found: re.Match[str], kind: str) -> str:
+    keep = found.groupdict().get("keep") or ""
+    return f"{keep}[redacted:{kind}]" + "\n" * found.group().count("\n")

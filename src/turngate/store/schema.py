@@ -1,0 +1,140 @@
+"""The tables, and the ordered steps that lead to them.
+
+Each step runs in one transaction with the record that it ran, so a fault leaves neither. A step that was
+released is never edited; a change is a new step.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from turngate.errors import StoreUnavailableError
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterator, Sequence
+
+#: "TGST" in ASCII: tells our file from any other program's database.
+APPLICATION_ID = 0x54475354
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """A named step."""
+
+    name: str
+    """Recorded when the step has run; never reused."""
+    statements: tuple[str, ...]
+    """SQL, run in order."""
+
+
+_BASE = (
+    f"PRAGMA application_id = {APPLICATION_ID}",
+    # The key is never reused, so a stale entry of the index can never point at other content.
+    """CREATE TABLE content (
+        key INTEGER PRIMARY KEY AUTOINCREMENT,
+        sha256 TEXT NOT NULL UNIQUE,
+        marker TEXT NOT NULL UNIQUE,
+        size INTEGER NOT NULL,
+        kind TEXT NOT NULL,
+        tool TEXT NOT NULL,
+        redacted INTEGER NOT NULL,
+        stored_at REAL NOT NULL,
+        used_at REAL NOT NULL,
+        indexed INTEGER NOT NULL DEFAULT 0,
+        codec TEXT NOT NULL,
+        data BLOB NOT NULL
+    )""",
+    "CREATE INDEX content_pending ON content (key) WHERE indexed = 0",
+    """CREATE TABLE session (
+        id TEXT PRIMARY KEY,
+        parent TEXT,
+        turn INTEGER NOT NULL DEFAULT 0,
+        used_at REAL NOT NULL
+    ) WITHOUT ROWID""",
+    """CREATE TABLE sighting (
+        session TEXT NOT NULL,
+        content INTEGER NOT NULL,
+        turn INTEGER NOT NULL,
+        how TEXT NOT NULL,
+        call_id TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        tool TEXT NOT NULL,
+        at REAL NOT NULL,
+        PRIMARY KEY (session, content, turn, how, call_id)
+    ) WITHOUT ROWID""",
+    "CREATE INDEX sighting_content ON sighting (content)",
+    # Which words a content has, nothing else: the index of a log stays a fraction of the log. The words come
+    # cut and folded (`turngate.store.words`), so the tokenizer only has to part them at blanks.
+    "CREATE VIRTUAL TABLE words USING fts5(word, content='', columnsize=0, detail=none, tokenize='ascii')",
+)
+
+MIGRATIONS: tuple[Migration, ...] = (Migration("0001_base", _BASE),)
+
+
+@contextmanager
+def transaction(conn: sqlite3.Connection) -> Iterator[None]:
+    """A write transaction: commits at the end, and keeps the first error when it has to roll back."""
+    conn.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        conn.execute("COMMIT")
+    except BaseException:
+        if conn.in_transaction:
+            conn.execute("ROLLBACK")
+        raise
+
+
+def applied(conn: sqlite3.Connection) -> tuple[str, ...]:
+    """Names of the steps that have run. Only reads."""
+    if not _has_tables(conn, "name = 'migration'"):
+        return ()
+    return tuple(name for (name,) in conn.execute("SELECT name FROM migration ORDER BY rowid"))
+
+
+def pending(conn: sqlite3.Connection, migrations: Sequence[Migration] = MIGRATIONS) -> tuple[Migration, ...]:
+    """Steps that have yet to run. Only reads.
+
+    Raises:
+        StoreUnavailableError: the file is another program's, or a newer turngate's.
+    """
+    done = applied(conn)
+    if not done and _has_tables(conn, "1"):
+        raise StoreUnavailableError(
+            "this file is a database of another program; name another data_dir, or move the file away"
+        )
+    unknown = [name for name in done if name not in {step.name for step in migrations}]
+    if unknown:
+        raise StoreUnavailableError(
+            f"this store was written by a newer turngate (it has {unknown[0]!r}); upgrade turngate, "
+            "or name another data_dir"
+        )
+    return tuple(step for step in migrations if step.name not in done)
+
+
+def migrate(conn: sqlite3.Connection, migrations: Sequence[Migration] = MIGRATIONS) -> tuple[str, ...]:
+    """Run the steps that are pending, and return their names."""
+    names = [step.name for step in migrations]
+    if len(set(names)) != len(names):
+        raise ValueError(f"two migrations of one name: {names}")
+    return tuple(step.name for step in pending(conn, migrations) if _apply(conn, step))
+
+
+def _apply(conn: sqlite3.Connection, step: Migration) -> bool:
+    """Run one step unless another process was faster."""
+    with transaction(conn):
+        conn.execute("CREATE TABLE IF NOT EXISTS migration (name TEXT PRIMARY KEY, at REAL NOT NULL)")
+        if step.name in applied(conn):
+            return False
+        for statement in step.statements:
+            conn.execute(statement)
+        conn.execute("INSERT INTO migration VALUES (?, ?)", (step.name, time.time()))
+    return True
+
+
+def _has_tables(conn: sqlite3.Connection, condition: str) -> bool:
+    query = f"SELECT 1 FROM sqlite_schema WHERE type = 'table' AND {condition} LIMIT 1"
+    return conn.execute(query).fetchone() is not None
