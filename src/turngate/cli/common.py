@@ -1,0 +1,72 @@
+"""What commands share: the gate they open, the JSON they print."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from turngate import settings
+from turngate.errors import StoreUnavailableError
+from turngate.gate import Gate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from turngate.cli.app import Given
+    from turngate.settings import Settings
+
+#: The session of what is shortened by hand.
+CLI_SESSION = "cli"
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs instead of text.")
+session_option = click.option("--session", metavar="ID", help="Only what this session may see.")
+
+
+def load(given: Given, **overrides: Any) -> Settings:
+    """The settings, with the options of the command line."""
+    return settings.load(given.config, **given.overrides, **overrides)
+
+
+def open_gate(given: Given, **overrides: Any) -> Gate:
+    """A gate whose database is created when something is first stored."""
+    return Gate.open(settings=load(given, **overrides))
+
+
+def open_existing(given: Given) -> Gate:
+    """A gate for looking: where there is no database, it is not created.
+
+    Raises:
+        StoreUnavailableError: there is none yet.
+    """
+    gate = open_gate(given)
+    if not gate.path.exists():
+        raise StoreUnavailableError(
+            f"there is no store at {gate.path} yet; shorten something first, or name its folder: --data-dir"
+        )
+    return gate
+
+
+def write_bytes(data: bytes) -> None:
+    """Exactly these bytes to stdout."""
+    sys.stdout.buffer.write(data)
+
+
+def print_json(value: object) -> None:
+    """One JSON document; everything beyond ASCII is escaped, so that lone surrogates survive, too."""
+    click.echo(json.dumps(value, indent=2, default=str))
+
+
+def warn(message: str) -> None:
+    """A line for the person at the terminal."""
+    click.echo(f"turngate: {message}", err=True)
+
+
+def answer(value: object, *, as_json: bool, show: Callable[[], object]) -> None:
+    """`value` as JSON, or what `show` prints."""
+    if as_json:
+        print_json(value)
+    else:
+        show()

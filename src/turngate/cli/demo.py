@@ -1,0 +1,217 @@
+"""`demo`: a recorded session through the gate, and one original back."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from dataclasses import asdict, dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from turngate import marker, store, tokens
+from turngate.cli.common import answer, json_option
+from turngate.cli.tables import console, size
+from turngate.gate import Gate
+from turngate.settings import Settings
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from turngate.tally import Stats
+
+#: Recorded from real commands by examples/record.py; Chat Completions form.
+RECORDING = "data/demo_session.json.zst"
+SESSION = "demo"
+#: Widths of the table's two wide columns: with the others, 110 characters.
+CALL_CHARS, VIEW_CHARS = 44, 32
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A recorded tool result with the call that it answers."""
+
+    tool: str
+    """The tool."""
+    args: str
+    """Its arguments, as the model wrote them."""
+    call_id: str
+    """Joins call and result."""
+    text: str
+    """What it answered."""
+    turn: int
+    """Number of the assistant message with the call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What became of one result."""
+
+    call: str
+    """Tool and command."""
+    kind: str
+    """Kind of output; empty where it passed through."""
+    tokens_before: int
+    """Estimate, as it came in."""
+    tokens_after: int
+    """Estimate, as it is shown, marker included."""
+    hash: str
+    """Marker id; empty where it passed through."""
+    in_view: str
+    """What the marker says of it: how much of what is in view."""
+
+    @property
+    def saved_share(self) -> float:
+        """Share of the tokens saved."""
+        return 1 - self.tokens_after / max(self.tokens_before, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class RoundTrip:
+    """One hidden result, had back through a gate that was opened afresh."""
+
+    hash: str
+    """Marker id."""
+    bytes: int
+    """Size of what came back."""
+    identical: bool
+    """Whether it is what the tool had answered, byte for byte."""
+
+
+@click.command(short_help="Pass a recorded agent session through a gate and show what happens.")
+@json_option
+def demo(as_json: bool) -> int:
+    """Pass a recorded agent session through a gate, and show what became of each tool result.
+
+    The session was recorded from real commands (pip, pytest, git, grep, compilers, a JSON API, logs). It
+    passes through as if each result had just arrived; then the largest hidden one is had back. Uses a store
+    in a temporary folder; yours is not touched.
+    """
+    results = list(recorded_results(load_recording()))
+    with tempfile.TemporaryDirectory(prefix="turngate-demo-") as folder:
+        with Gate.open(folder, Settings()) as gate:
+            rows = [row for row, _ in _through(gate, results)]
+            stats = gate.stats()
+        trip = _round_trip(Path(folder), results, rows)
+    value = {
+        "results": [asdict(row) | {"saved_share": round(row.saved_share, 4)} for row in rows],
+        "total": stats.as_dict(),
+        "round_trip": asdict(trip),
+    }
+    answer(value, as_json=as_json, show=lambda: _show(rows, stats, trip))
+    return 0 if trip.identical else 1
+
+
+def load_recording() -> dict[str, Any]:
+    """The packaged session."""
+    data = files("turngate").joinpath(RECORDING).read_bytes()
+    session: dict[str, Any] = json.loads(zstd.decompress(data))
+    return session
+
+
+def recorded_results(session: dict[str, Any]) -> Iterator[Result]:
+    """The tool results of a session in Chat Completions form, in order."""
+    calls: dict[str, dict[str, str]] = {}
+    turn = 0
+    for message in session["messages"]:
+        if message["role"] == "assistant":
+            turn += 1
+            calls |= {call["id"]: call["function"] for call in message.get("tool_calls") or ()}
+        elif message["role"] == "tool":
+            call_id = message["tool_call_id"]
+            call = calls[call_id]
+            yield Result(call["name"], call["arguments"], call_id, message["content"], turn)
+
+
+def _through(gate: Gate, results: list[Result]) -> Iterator[tuple[Row, str]]:
+    """Each result through the gate: its row, and what is shown of it."""
+    session = gate.session(SESSION)
+    for result in results:
+        while session.turn < result.turn:
+            session.next_turn()
+        shown = session.tool_result(
+            name=result.tool, args=result.args, text=result.text, call_id=result.call_id
+        )
+        yield _row(result, shown), shown
+
+
+def _row(result: Result, shown: str) -> Row:
+    found = marker.parse(shown) if shown is not result.text else None
+    return Row(
+        call=f"{result.tool}: {_brief(result.args)}",
+        kind=found.get("kind") if found else "",
+        tokens_before=tokens.estimate(result.text),
+        tokens_after=tokens.estimate(shown),
+        hash=found.hash if found else "",
+        in_view=found.preview if found else "",
+    )
+
+
+def _brief(args: str) -> str:
+    """The first argument: the command, the path or the address."""
+    return str(next(iter(json.loads(args).values()), ""))
+
+
+def _round_trip(folder: Path, results: list[Result], rows: list[Row]) -> RoundTrip:
+    """Have the largest hidden result back, as after a restart."""
+    hidden = [(result, row) for result, row in zip(results, rows, strict=True) if row.hash]
+    if not hidden:
+        return RoundTrip("", 0, identical=False)
+    result, row = max(hidden, key=lambda pair: len(pair[0].text))
+    with Gate.open(folder, Settings()) as gate:
+        data = gate.session(SESSION).original(row.hash).data
+    return RoundTrip(row.hash, len(data), identical=data == store.to_bytes(result.text))
+
+
+def _show(rows: list[Row], stats: Stats, trip: RoundTrip) -> None:
+    out = console()
+    out.print(_table(rows))
+    total = stats.total
+    out.print(
+        f"{total.results} tool results, {total.shortened} shortened: {total.tokens_before:,} → "
+        f"{total.tokens_after:,} tokens, {stats.tokens_saved:,} saved ({stats.saved_share:.1%}) "
+        f"net of markers; {size(total.bytes_before)} → {size(total.bytes_after)}."
+    )
+    out.print("Token counts are estimates; nothing was counted by a model's tokenizer.")
+    for name, count in stats.faults.items():
+        out.print(f"fault: {name}, {count} times; the originals passed through")
+    state = "identical" if trip.identical else "DIFFERENT"
+    out.print(f"round trip: {trip.hash} {trip.bytes} bytes {state}")
+
+
+def _table(rows: list[Row]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("call", no_wrap=True)
+    table.add_column("kind", no_wrap=True)
+    for name in ("before", "after", "saved"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("in view", no_wrap=True)
+    for row in rows:
+        table.add_row(*_cells(row))
+    return table
+
+
+def _cells(row: Row) -> tuple[Text, ...]:
+    style = "" if row.hash else "dim"
+    return (
+        Text(_cut(row.call, CALL_CHARS), style),
+        Text(row.kind or "-", style),
+        Text(f"{row.tokens_before:,}", style),
+        Text(f"{row.tokens_after:,}", style),
+        Text(f"{row.saved_share:.0%}" if row.hash else "", "green"),
+        Text(_cut(row.in_view or "all of it", VIEW_CHARS), style),
+    )
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"

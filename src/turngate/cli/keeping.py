@@ -1,0 +1,70 @@
+"""`stats` and `gc`: what the store holds, and its limits."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from turngate.cli.common import answer, json_option, open_existing, session_option
+from turngate.cli.tables import rows, size
+
+if TYPE_CHECKING:
+    from turngate.cli.app import Given
+    from turngate.store import GcReport, StoreStats
+
+
+@click.command(short_help="Show what the store holds.")
+@session_option
+@json_option
+@click.pass_obj
+def stats(given: Given, session: str | None, as_json: bool) -> int:
+    """Show what the store holds: originals, their size before and after compression, sessions, disk."""
+    with open_existing(given) as gate:
+        found = gate.store.stats(session=session)
+        title = f"Store at {gate.path}"
+    answer(
+        asdict(found) | {"path": str(gate.path), "session": session},
+        as_json=as_json,
+        show=lambda: rows(title, _stats(found)),
+    )
+    return 0
+
+
+@click.command(short_help="Enforce the store's age and size limits.")
+@json_option
+@click.pass_obj
+def gc(given: Given, as_json: bool) -> int:
+    """Remove originals over the age limit and, while the store is over its size limit, the oldest.
+
+    What a live session has in view is never removed. The limits are settings: store.max_bytes,
+    store.max_age_days and store.live_days.
+    """
+    with open_existing(given) as gate:
+        report = gate.store.gc()
+        title = f"Store at {gate.path}"
+    answer(asdict(report), as_json=as_json, show=lambda: rows(title, _gc(report)))
+    return 1 if report.over_limit else 0
+
+
+def _stats(found: StoreStats) -> list[tuple[str, str]]:
+    return [
+        ("originals", f"{found.contents:,}"),
+        ("their size", size(found.content_bytes)),
+        ("compressed", size(found.stored_bytes)),
+        ("seen", f"{found.sightings:,} times"),
+        ("sessions", f"{found.sessions:,}"),
+        ("waiting for the index", f"{found.pending:,}"),
+        ("on disk", f"{size(found.disk_bytes)}, index included"),
+    ]
+
+
+def _gc(report: GcReport) -> list[tuple[str, str]]:
+    limit = "live sessions alone exceed it; raise store.max_bytes" if report.over_limit else "kept"
+    return [
+        ("removed", f"{report.removed:,} originals of {size(report.removed_bytes)}"),
+        ("freed", size(report.freed_bytes)),
+        ("on disk now", size(report.disk_bytes)),
+        ("size limit", limit),
+    ]

@@ -1,0 +1,138 @@
+"""What is decided about a tool result when it first arrives, without store or session. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+from turngate import marker, tokens
+from turngate.compress.budget import LEAST_SAVED_TOKENS, MOST_SHOWN_SHARE
+from turngate.marker import Marker
+from turngate.store import to_bytes
+
+if TYPE_CHECKING:
+    from turngate.compress import Shortened
+    from turngate.settings import Settings
+
+#: Tools whose results are terminal output, whatever the host calls them. Matched with fnmatch, case ignored.
+SHELL_TOOLS = (
+    "terminal",
+    "terminal_*",
+    "*_terminal",
+    "run_terminal_*",
+    "bash",
+    "*_bash",
+    "sh",
+    "zsh",
+    "shell",
+    "shell_*",
+    "*_shell",
+    "*_shell_command",
+    "powershell",
+    "cmd",
+    "exec",
+    "exec_command",
+    "execute_command",
+    "run_command",
+    "process",
+)
+#: With one of these at its head a host says that it has put the result elsewhere itself.
+HOST_OFFLOAD_TAGS = ("<persisted-output>",)
+#: How far into a result a host's tag is looked for: it may stand after blank lines.
+HEAD_CHARS = 200
+#: A command is looked for in so much of the arguments; what is longer is no call of ours.
+COMMAND_CHARS = 2_000
+#: A shell command that asks for something hidden; its answer would be hidden again.
+_ASKS_BACK = re.compile(r"\bturngate['\"]?\s+(?:retrieve|search)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A tool result at the moment it arrives."""
+
+    name: str
+    """The tool."""
+    text: str
+    """What it answered."""
+    args: Mapping[str, Any] | str | None = None
+    """Its arguments, or the JSON text of them."""
+    failed: bool | None = None
+    """Whether the call failed, where that is known."""
+    call_id: str = ""
+    """The provider's id of the call."""
+    question: str | None = None
+    """What the user wants to know."""
+    data: bytes | None = None
+    """The bytes that `text` was read from; None: its UTF-8."""
+
+    def stored_form(self) -> bytes:
+        """What the store is given."""
+        return to_bytes(self.text) if self.data is None else self.data
+
+
+def passes(arrival: Arrival, settings: Settings) -> str:
+    """Why this result must pass untouched, or ""."""
+    return next((reason for reason, holds in _PASSES if holds(arrival, settings)), "")
+
+
+def marker_type(tool: str) -> str:
+    """``terminal`` for the output of a shell, else ``tool``."""
+    return "terminal" if _matches(tool, SHELL_TOOLS) else "tool"
+
+
+def render(id_: str, tool: str, size_bytes: int, short: Shortened, *, redacted: bool = False) -> str:
+    """What stands in view: the marker's line, then the shortened text."""
+    fields = (("kind", short.kind), *((("redacted", "yes"),) if redacted else ()))
+    line = marker.render(Marker(id_, marker_type(tool), size_bytes, "inline", short.preview, fields))
+    return f"{line}\n{short.text}"
+
+
+def pays(shown: str, size_bytes: int, before_tokens: int) -> bool:
+    """Whether the shortening saves enough with its marker counted, and is smaller in bytes, too."""
+    after = tokens.estimate(shown)
+    enough = after <= MOST_SHOWN_SHARE * before_tokens and before_tokens - after >= LEAST_SAVED_TOKENS
+    return enough and len(to_bytes(shown)) < size_bytes
+
+
+def reference(ref: str) -> str:
+    """The id in what a model may have copied: a whole marker, `hash|type|size`, or blanks around it."""
+    found = marker.parse(ref.strip())
+    return found.hash if found else ref.strip().partition("|")[0]
+
+
+def _small(arrival: Arrival, settings: Settings) -> bool:
+    # A character is at least a byte, so that most texts need no encoding to be measured.
+    limit = settings.threshold_bytes
+    return len(arrival.text) < limit and len(to_bytes(arrival.text)) < limit
+
+
+def _offloaded(arrival: Arrival, _: Settings) -> bool:
+    return arrival.text[:HEAD_CHARS].lstrip().startswith(HOST_OFFLOAD_TAGS)
+
+
+def _asks_back(arrival: Arrival, _: Settings) -> bool:
+    return bool(_ASKS_BACK.search(_command(arrival.args)))
+
+
+_PASSES: tuple[tuple[str, Callable[[Arrival, Settings], bool]], ...] = (
+    ("disabled", lambda _, settings: not settings.enabled),
+    ("skipped tool", lambda arrival, settings: _matches(arrival.name, settings.skip_tools)),
+    ("small", _small),
+    ("offloaded by the host", _offloaded),
+    ("retrieved", _asks_back),
+)
+
+
+def _command(args: Mapping[str, Any] | str | None) -> str:
+    """The arguments as one text to look for a command in."""
+    if isinstance(args, Mapping):
+        return " ".join(value for value in args.values() if isinstance(value, str))[:COMMAND_CHARS]
+    return args[:COMMAND_CHARS] if isinstance(args, str) else ""
+
+
+def _matches(name: str, patterns: tuple[str, ...]) -> bool:
+    lower = name.lower()
+    return any(fnmatchcase(lower, pattern.lower()) for pattern in patterns)

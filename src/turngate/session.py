@@ -1,0 +1,344 @@
+"""One conversation at the gate: tool results in, their shortened form out, everything back on demand."""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from turngate import ingress, marker, tokens
+from turngate.compress import shorten
+from turngate.errors import StoreError, StoreUnavailableError, TurngateError, UnknownContentError
+from turngate.ingress import Arrival
+from turngate.store import Hit, Original, Retrieved, Store, Stored, decode, select, to_bytes
+from turngate.store import expand as expand_markers
+from turngate.tally import Flow, Stats, Tally
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from turngate.settings import Settings
+
+#: How many answers to `retrieve` are remembered, so that one which comes by as a tool result passes whole.
+REMEMBERED = 256
+#: The pause after the store was unavailable: as long as the default busy timeout.
+REST_SECONDS = 5.0
+#: The shortest marker id; a longer one is checked for when it is known.
+_ANY_ID = "0" * 16
+
+_log = logging.getLogger("turngate.session")
+
+
+class StoreAccess:
+    """The store, opened when it is first needed, with a pause after it could not be reached.
+
+    Without the pause, a locked database would hold up every single result for the whole busy timeout.
+    """
+
+    def __init__(self, opener: Callable[[], Store], clock: Callable[[], float] = time.monotonic) -> None:
+        self._opener = opener
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._store: Store | None = None
+        self._rests_until = -math.inf
+
+    def store(self) -> Store:
+        """The store.
+
+        Raises:
+            StoreError: it cannot be opened; the next call tries again.
+        """
+        with self._lock:
+            if self._store is None:
+                self._store = self._opener()
+            return self._store
+
+    @property
+    def resting(self) -> bool:
+        """Whether new originals should not be tried yet."""
+        return self._clock() < self._rests_until
+
+    def rest(self) -> None:
+        """Begin a pause."""
+        self._rests_until = self._clock() + REST_SECONDS
+
+    def close(self) -> None:
+        """Close the store, if it was opened."""
+        with self._lock:
+            store, self._store = self._store, None
+        if store is not None:
+            store.close()
+
+
+class Session:
+    """State of one conversation. Get one from `Gate.session`; safe from any thread."""
+
+    def __init__(
+        self,
+        id: str,  # noqa: A002 - the word of the vocabulary
+        *,
+        parent: str | None,
+        settings: Settings,
+        access: StoreAccess,
+        whole: Tally,
+    ) -> None:
+        self.id = id
+        self._parent = parent
+        self._settings = settings
+        self._access = access
+        self._tallies = (Tally(), whole)
+        self._lock = threading.Lock()
+        #: The parent that the store was told.
+        self._told: str | None = None
+        #: The message of the latest fault that is one of ours; other errors might quote content.
+        self.last_fault = ""
+        self._answers: deque[int] = deque(maxlen=REMEMBERED)
+
+    @property
+    def parent(self) -> str | None:
+        """The session whose content this one sees, too."""
+        return self._parent
+
+    @property
+    def turn(self) -> int:
+        """The turn the session is in, 0 before the first; it survives restarts.
+
+        Raises:
+            StoreError: the store cannot be read.
+        """
+        return self._store(reading=True).turn(self.id)
+
+    def next_turn(self) -> int:
+        """Begin the next turn and return its number; the first is 1.
+
+        Raises:
+            StoreError: the store cannot be written.
+        """
+        return self._store().next_turn(self.id)
+
+    def tool_result(
+        self,
+        *,
+        name: str,
+        text: str,
+        args: Mapping[str, Any] | str | None = None,
+        failed: bool | None = None,
+        call_id: str = "",
+        question: str | None = None,
+    ) -> str:
+        """What to show of a tool's result that has just arrived: marker and shortened text, or `text` itself.
+
+        Never raises, and loses nothing: whatever goes wrong, the very object `text` comes back, and what went
+        wrong is in `stats().faults`.
+
+        Args:
+            name: the tool.
+            text: its result.
+            args: its arguments, as a mapping or as the JSON text that the model wrote.
+            failed: whether the call failed, where that is known.
+            call_id: the provider's id of the call.
+            question: what the user wants to know; words of it weigh in what is kept.
+        """
+        return self._pass(Arrival(name, text, args, failed, call_id, question))
+
+    def tool_bytes(
+        self,
+        *,
+        name: str,
+        data: bytes,
+        args: Mapping[str, Any] | str | None = None,
+        failed: bool | None = None,
+        call_id: str = "",
+        question: str | None = None,
+    ) -> bytes:
+        """`tool_result` for output that is bytes, UTF-8 or not: exactly these are stored and come back."""
+        text, errors = decode(data)
+        shown = self._pass(Arrival(name, text, args, failed, call_id, question, data))
+        return data if shown is text else shown.encode("utf-8", errors)
+
+    def retrieve(
+        self,
+        ref: str,
+        *,
+        lines: tuple[int, int] | None = None,
+        pattern: str | None = None,
+        context: int = 2,
+        page: int | None = None,
+        path: str | None = None,
+        query: str | None = None,
+        expand: bool = False,
+    ) -> Retrieved:
+        """The original behind a marker, whole or in part.
+
+        Args:
+            ref: a marker id, a full SHA-256, or a whole marker.
+            lines: first and last line, 1-based.
+            pattern: a regular expression; the lines that match.
+            context: how many lines around each of them.
+            page: a page of the text, from 1.
+            path: a JSON path such as ``$.items[0].name``.
+            query: plain words; the passages that answer best.
+            expand: resolve markers of ours inside what comes back.
+
+        Raises:
+            UnknownContentError: nothing of that id that this session may see.
+            RetrieveError: the range, pattern, page or path cannot be followed.
+            StoreError: the store cannot be read, or holds something else than what was put in.
+        """
+        original = self.original(ref)
+        text = original.text
+        if expand:
+            text = expand_markers(text, self._lookup)
+        found = select(text, lines=lines, pattern=pattern, context=context, page=page, path=path, query=query)
+        self._give_back(original, found.text)
+        return found
+
+    def original(self, ref: str) -> Original:
+        """The stored original itself, as bytes. Raises as `retrieve` does."""
+        wanted = ingress.reference(ref)
+        try:
+            return self._store(reading=True).get(wanted, session=self.id)
+        except UnknownContentError as error:
+            raise UnknownContentError(
+                f"session {self.id!r} knows nothing of the id {wanted[:64]!r}; copy the id from a marker of "
+                "this conversation, or find it with search"
+            ) from error
+
+    def search(self, query: str, *, limit: int = 10) -> list[Hit]:
+        """Stored content that answers `query`, of this session and its ancestors, best first."""
+        hits = self._store(reading=True).search(query, session=self.id, limit=limit)
+        self._note("searched", *(hit.sha256 for hit in hits))
+        return hits
+
+    def stats(self) -> Stats:
+        """What this session saved since the process began."""
+        try:
+            turn = self._store(reading=True).turn(self.id)
+        except StoreError:
+            turn = 0
+        return self._tallies[0].stats(self.id, turn)
+
+    def adopt(self, parent: str) -> None:
+        """Name the parent, once; the first one stays."""
+        with self._lock:
+            if self._parent is None and parent != self.id:
+                self._parent = parent
+
+    def _store(self, *, reading: bool = False) -> Store:
+        """The store, which knows this session's parent; for reading, one that cannot be written will do."""
+        store = self._access.store()
+        with self._lock:
+            parent, told = self._parent, self._told
+        if parent == told:
+            return store
+        try:
+            store.open_session(self.id, parent=parent)
+        except StoreUnavailableError:
+            if not reading:
+                raise
+        else:
+            self._told = parent
+        return store
+
+    def _pass(self, arrival: Arrival) -> str:
+        """What to show. The gate's boundary: nothing is raised from here, and faults are counted."""
+        try:
+            reason, shown, kind = self._ingest(arrival)
+        except Exception as fault:  # noqa: BLE001 - fail open
+            self._fault(fault)
+            reason, shown, kind = "fault", arrival.text, ""
+        try:
+            self._count(arrival, shown, kind, reason)
+        except Exception as fault:  # noqa: BLE001 - counting must not cost anyone a result
+            self._fault(fault)
+        return shown
+
+    def _ingest(self, arrival: Arrival) -> tuple[str, str, str]:
+        """(why it passed or "", what to show, kind)."""
+        text = arrival.text
+        reason = ingress.passes(arrival, self._settings) or self._passes(text)
+        if reason:
+            return reason, text, ""
+        short = shorten(
+            text,
+            tool=arrival.name,
+            args=arrival.args,
+            failed=arrival.failed,
+            question=arrival.question,
+            budget=self._settings.budget,
+        )
+        if not short.changed:
+            return short.reason, text, ""
+        data, before_tokens = arrival.stored_form(), tokens.estimate(text)
+        likely = ingress.render(_ANY_ID, arrival.name, len(data), short)
+        if not ingress.pays(likely, len(data), before_tokens):
+            return "no gain", text, ""
+        if self._access.resting:
+            return "store unavailable", text, ""
+        stored = self._put(arrival, data, short.kind)
+        shown = ingress.render(stored.id, arrival.name, stored.size, short, redacted=stored.redacted)
+        if not ingress.pays(shown, len(data), before_tokens):
+            return "no gain", text, ""
+        return "", shown, short.kind
+
+    def _put(self, arrival: Arrival, data: bytes, kind: str) -> Stored:
+        store = self._store()
+        turn = store.turn(self.id)
+        return store.put(
+            data, session=self.id, turn=turn, kind=kind, tool=arrival.name, call_id=arrival.call_id
+        )
+
+    def _passes(self, text: str) -> str:
+        """Why this session must let the result pass untouched, or ""."""
+        if hash(text) in self._answers:
+            return "retrieved"
+        found = marker.parse(text)
+        if found and self._store(reading=True).known([found.hash], session=self.id):
+            return "already a marker"
+        return ""
+
+    def _lookup(self, ref: str) -> str | None:
+        """Text behind a marker of ours, for expanding."""
+        try:
+            return self._store(reading=True).get(ref, session=self.id).text
+        except UnknownContentError:
+            return None
+
+    def _give_back(self, original: Original, text: str) -> None:
+        """Count what came back, and let it feed the index."""
+        self._answers.append(hash(text))
+        for tally in self._tallies:
+            tally.retrieved(len(to_bytes(text)), tokens.estimate(text))
+        self._note("retrieved", original.sha256)
+
+    def _note(self, how: str, *hashes: str) -> None:
+        """Feed the index; an answer that is already there does not fail for it."""
+        try:
+            store = self._store()
+            turn = store.turn(self.id)
+            for sha256 in hashes:
+                store.note(self.id, sha256, turn=turn, how=how)
+        except StoreError as fault:
+            self._fault(fault)
+
+    def _count(self, arrival: Arrival, shown: str, kind: str, reason: str) -> None:
+        text = arrival.text
+        before = (len(arrival.stored_form()), tokens.estimate(text))
+        after = before if shown is text else (len(to_bytes(shown)), tokens.estimate(shown))
+        flow = Flow(1, int(shown is not text), before[0], after[0], before[1], after[1])
+        for tally in self._tallies:
+            tally.saw(flow, tool=arrival.name, kind=kind, passed=reason)
+
+    def _fault(self, fault: Exception) -> None:
+        name = type(fault).__name__
+        own, whole = self._tallies
+        own.fault(name)
+        if whole.fault(name):
+            _log.warning("%s: the original is handed on; further ones are only counted", name)
+        if isinstance(fault, TurngateError):
+            self.last_fault = str(fault)
+        if isinstance(fault, StoreUnavailableError):
+            self._access.rest()
