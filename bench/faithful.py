@@ -2,9 +2,9 @@
 
 Text: every line is the original's own line (as a terminal would leave it) or a note, and lines and notes
 together tile the original: what is not shown is counted, exactly, where it was. A long line may be shown in
-part, each part and each count of hidden characters in its place. JSON: the text parses, every leaf is one of the
-original's as it was spelled, in order, at the same path with indices left out; long strings may lose their
-middle, and those that wrap lines of output are judged as text.
+part, each part and each count of hidden characters in its place. JSON: the text parses, every leaf is one of
+the original's as it was spelled, in order, at the same path with indices left out; long strings may lose
+their middle, and those that wrap lines of output are judged as text.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import mean, median
 from typing import TYPE_CHECKING, Any
 
-from bench import arms, corpus, faithful
+from bench import arms, corpus, faithful, recovery
 from bench.counts import Counts
 
 if TYPE_CHECKING:
@@ -173,27 +173,48 @@ def arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--no-check", action="store_true", help="leave out the faithfulness check")
     parser.add_argument("--no-store", action="store_true", help="leave out storing, search and retrieve")
+    parser.add_argument(
+        "--together", action="store_true", help="store single outputs in one session, not each in its own"
+    )
     return parser.parse_args(argv)
+
+
+def runs_of(args: argparse.Namespace, arm: Arm, counts: Counts) -> dict[str, Run]:
+    kinds = frozenset(filter(None, args.kinds.split(",")))
+    samples: dict[str, Iterable[Sample]] = {}
+    if args.only != "results":
+        samples["outputs"] = corpus.outputs(args.corpus, kinds)
+    if args.only != "outputs" and not kinds:
+        samples["results"] = corpus.results(args.corpus)
+    runs = {name: run(some, arm, counts, check=not args.no_check) for name, some in samples.items()}
+    counts.save()
+    return runs
+
+
+TITLES = {"outputs": "single outputs", "results": "results in trajectories"}
 
 
 def main(argv: list[str]) -> int:
     args = arguments(argv)
-    arm, counts = arms.turngate(args.budget), Counts()
-    kinds = frozenset(filter(None, args.kinds.split(",")))
-    runs: dict[str, Run] = {}
-    if args.only != "results":
-        runs["outputs"] = run(corpus.outputs(args.corpus, kinds), arm, counts, check=not args.no_check)
-    if args.only != "outputs" and not kinds:
-        runs["results"] = run(corpus.results(args.corpus), arm, counts, check=not args.no_check)
-    counts.save()
-    answer: dict[str, Any] = {name: report(found) for name, found in runs.items()}
-    answer["peak_mb"] = peak_mb()
+    runs = runs_of(args, arms.turngate(args.budget), Counts())
+    peak = peak_mb()
+    back = {} if args.no_store else {name: _recover(name, r, args) for name, r in runs.items()}
     if args.misses:
         write_missed(args.misses, runs.values())
     if args.json:
-        print(json.dumps(answer, indent=1, ensure_ascii=False))
+        answer = {name: report(found) for name, found in runs.items()}
+        for name, found in back.items():
+            answer[name]["recovery"] = found.figures()
+        print(json.dumps(answer | {"peak_mb": peak}, indent=1, ensure_ascii=False))
     else:
         for name, found in runs.items():
-            show({"outputs": "single outputs", "results": "results in trajectories"}[name], found)
-        print(f"\npeak memory {answer['peak_mb']:,.0f} MB")
-    return 1 if any(found.untrue for found in runs.values()) else 0
+            show(TITLES[name], found)
+            if name in back:
+                recovery.show(back[name], found.total.before_tokens)
+        print(f"\npeak memory {peak:,.0f} MB before storing")
+    untrue = any(found.untrue for found in runs.values())
+    return 1 if untrue or any(found.lost for found in back.values()) else 0
+
+
+def _recover(name: str, found: Run, args: argparse.Namespace) -> recovery.Recovery:
+    return recovery.recover(found.changed, together=args.together and name == "outputs")
