@@ -38,6 +38,8 @@ SHOWN_ROOT = "/home/user/project"
 SHOWN_PORT = "8000"
 AUTHORS = (("Ada Example", "ada@example.org"), ("Sam Example", "sam@example.org"))
 MAX_COMPRESSED_BYTES = 400_000
+#: Programs whose steps are left out where they are missing.
+OPTIONAL = ("node",)
 SYSTEM = "You are a coding agent with a terminal. Work step by step; say what you found."
 TASK = (
     "The shop project fails its tests, the native part does not build, and last night's worker run had "
@@ -274,7 +276,7 @@ def messages(place: Place) -> Iterator[dict[str, object]]:
     yield {"role": "user", "content": TASK}
     for number, step in enumerate(STEPS, start=1):
         program = step.command.split()[0]
-        if shutil.which(program, path=place.environ["PATH"]) is None:
+        if program in OPTIONAL and shutil.which(program, path=place.environ["PATH"]) is None:
             print(f"  {program} is not here: left out", file=sys.stderr)
             continue
         text, code = run(place, step.command)
