@@ -1,4 +1,4 @@
-"""`python -m bench memory`: time and peak memory of shortening logs of growing size, each in a process of its own."""
+"""`python -m bench memory`: time and peak memory of shortening logs, each in a process of its own."""
 
 from __future__ import annotations
 

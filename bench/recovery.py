@@ -88,7 +88,8 @@ def show(found: Recovery, tokens: int) -> None:
     print(
         f"of {found.hidden} answers not in view: "
         f"{100 * found.by_search / hidden:.1f} % found by search, "
-        f"{100 * found.by_retrieve / hidden:.1f} % by retrieve, {100 * found.by_either / hidden:.1f} % by either; "
+        f"{100 * found.by_retrieve / hidden:.1f} % by retrieve, "
+        f"{100 * found.by_either / hidden:.1f} % by either; "
         f"{found.stored} originals stored, {len(found.lost)} lost or changed; "
         f"storing took {found.put_seconds * 1e6 / max(1, tokens):.3f} ms per 1,000 tokens"
     )

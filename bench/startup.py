@@ -1,4 +1,4 @@
-"""`python -m bench startup`: import and command-line start against a bare interpreter, and the size installed."""
+"""`python -m bench startup`: start against a bare interpreter, and the size installed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COMMANDS = {
 
 
 def start_ms(arguments: list[str], python: str = sys.executable) -> float:
-    """Median milliseconds of a process that runs `arguments`; the first run, which may compile, is left out."""
+    """Median milliseconds of a process that runs `arguments`; the first, which may compile, is left out."""
     times = []
     for _ in range(RUNS + 1):
         start = perf_counter()
