@@ -21,9 +21,13 @@ _WORD = re.compile(r"[A-Za-z]+")
 _ASKED = re.compile(r"\w{3,}")
 #: Words that a question has whatever it asks for.
 _STOP = frozenset(
-    "the and for are was were what which where when who why how does did has have had with this that these those"
-    " from into there here give tell show find name line file value follows after before begins output text can"
-    " you please should would could will not all any its about between".split()
+    word
+    for words in (
+        "the and for are was were what which what where when who why how does did has have had with this that",
+        "these those from into there here give tell show find name line file value follows after before begins",
+        "output text can you please should would could will not all any its about between",
+    )
+    for word in words.split()
 )
 
 
@@ -47,7 +51,12 @@ class Call:
 
 
 def call_of(
-    *, tool: str | None, args: Mapping[str, Any] | str | None, failed: bool | None, question: str | None, budget: str
+    *,
+    tool: str | None,
+    args: Mapping[str, Any] | str | None,
+    failed: bool | None,
+    question: str | None,
+    budget: str,
 ) -> Call:
     """The call, from what the caller knows; an unknown budget is taken for the default."""
     return Call(

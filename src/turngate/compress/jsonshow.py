@@ -1,7 +1,7 @@
 """Write a JSON value with only some of its leaves: minified, in order, with counts where something is hidden.
 
-In an object the pair `"…":n` says that n values after the last shown one are hidden, in an array the element `"…n"`.
-What is shown is spelled as it was, and the whole parses.
+In an object the pair `"…":n` says that n values after the last shown one are hidden, in an array the element
+`"…n"`. What is shown is spelled as it was, and the whole parses.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from turngate.compress.leaves import Leaves, spelled_constant
+from turngate.compress.leaves import spelled_constant
 from turngate.compress.notes import Notes
 from turngate.compress.spelled import Num, Obj, Spelling
 
@@ -112,14 +112,12 @@ class Writer:
         return raw(value[:head]) + self.notes.inside(tail - head) + raw(value[tail:])
 
 
-def writer(
-    leaves: Leaves, kept: set[int], spelling: Spelling, notes: Notes, tag: str, replaced: dict[int, str]
-) -> Writer:
-    """A writer that shows the leaves `kept`."""
-    flags = [0] * len(leaves.spelled)
+def kept_before(kept: set[int], total: int) -> list[int]:
+    """How many kept leaves stand before each index, for `Writer.before`."""
+    flags = [0] * total
     for index in kept:
         flags[index] = 1
-    return Writer(spelling, notes, tag, [0, *accumulate(flags)], leaves.sizes, replaced)
+    return [0, *accumulate(flags)]
 
 
 def quote(text: str) -> str:

@@ -1,14 +1,13 @@
 """What each leaf of a JSON value tells: the first of its path, new and odd values, failures, and position.
 
-Weights as in `score`: fitted on recorded outputs, checked on a half held back. Positions weigh little on purpose:
-fact probes favour the head of a document, values drawn evenly don't.
+Weights as in `score`: fitted on recorded outputs, checked on a half held back. Positions weigh little on
+purpose: fact probes favour the head of a document, values drawn evenly don't.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from math import sqrt
 
 from turngate.compress.leaves import Leaves
@@ -33,7 +32,8 @@ RECORD_SHARE = 0.5
 MENTIONED = 1.5
 #: Keys at the top of a wrapper that say how a command ended.
 OUTCOME_KEYS = frozenset(
-    "exit_code exitcode returncode return_code status success ok error error_type signal timed_out is_error".split()
+    {"exit_code", "exitcode", "returncode", "return_code", "status", "success", "ok", "error", "error_type"}
+    | {"signal", "timed_out", "is_error"}
 )
 OUTCOME = 6.0
 OUTCOME_MOST_DEPTH = 2
@@ -58,15 +58,7 @@ def leaf_tokens(leaves: Leaves) -> list[float]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class LeafScores:
-    """The scores of all leaves, and which of them tell of a failure."""
-
-    total: list[float]
-    failing: set[int]
-
-
-def score_leaves(leaves: Leaves, asked: frozenset[bytes]) -> LeafScores:
+def score_leaves(leaves: Leaves, asked: frozenset[bytes]) -> list[float]:
     """The score of every leaf, before its cost is taken into account."""
     by_path: list[list[int]] = [[] for _ in leaves.keys]
     for index, path in enumerate(leaves.path):
@@ -77,18 +69,16 @@ def score_leaves(leaves: Leaves, asked: frozenset[bytes]) -> LeafScores:
         if indices:
             _score_path(leaves, indices, total, odd)
     _add_beside_odd(leaves, total, odd)
-    failing = _add_failures(leaves, total)
+    _add_failures(leaves, total)
     if asked:
         _add_mentioned(leaves, total, asked)
     _add_outcomes(leaves, total)
-    return LeafScores(_blend(leaves, total), failing)
+    return _blend(leaves, total)
 
 
 def _positions(size: int) -> list[float]:
     late = size - max(1, int(LATE_SHARE * size))
-    return [
-        EARLY * (1.0 - index / size) ** 3 + (LATE if index >= late else 0.0) for index in range(size)
-    ]
+    return [EARLY * (1.0 - index / size) ** 3 + (LATE if index >= late else 0.0) for index in range(size)]
 
 
 def _score_path(leaves: Leaves, indices: list[int], total: list[float], odd: set[int]) -> None:
@@ -149,21 +139,25 @@ def _add_beside_odd(leaves: Leaves, total: list[float], odd: set[int]) -> None:
             total[index] += BESIDE_ODD
 
 
-def _add_failures(leaves: Leaves, total: list[float]) -> set[int]:
+def _add_failures(leaves: Leaves, total: list[float]) -> None:
     """Strings that tell of a failure: less where the value, or such values on its path, are many."""
-    blob = "\n".join(leaves.spelled).encode("utf-8", "surrogatepass").translate(_WORDS)
-    weights = weigh(set(blob.split()))
-    if not weights:
-        return set()
-    rows = blob.split(b"\n")
-    keys = weights.keys()
-    hits = [index for index, row in enumerate(rows) if leaves.quoted[index] and not keys.isdisjoint(row.split())]
-    values = Counter((leaves.path[index], leaves.spelled[index]) for index in hits)
+    strings = list({text for text, quoted in zip(leaves.spelled, leaves.quoted, strict=True) if quoted})
+    blob = "\n".join(strings).encode("utf-8", "surrogatepass").translate(_WORDS)
+    keys = weigh(set(blob.split())).keys()
+    if not keys:
+        return
+    failing = {
+        text for text, row in zip(strings, blob.split(b"\n"), strict=True) if not keys.isdisjoint(row.split())
+    }
+    hits = [
+        (index, path, text)
+        for index, (path, text) in enumerate(zip(leaves.path, leaves.spelled, strict=True))
+        if text in failing and leaves.quoted[index]
+    ]
+    values = Counter((path, text) for _, path, text in hits)
     distinct = Counter(path for path, _ in values)
-    for index in hits:
-        path = leaves.path[index]
-        total[index] += FAILURE / sqrt(values[path, leaves.spelled[index]] * distinct[path])
-    return set(hits)
+    for index, path, text in hits:
+        total[index] += FAILURE / sqrt(values[path, text] * distinct[path])
 
 
 def _add_mentioned(leaves: Leaves, total: list[float], asked: frozenset[bytes]) -> None:

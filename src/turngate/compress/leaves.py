@@ -11,6 +11,8 @@ from turngate.compress.spelled import Num, Obj
 MOST_DEPTH = 200
 #: Keys longer than this that hold a digit are ids: they count as one path.
 ID_KEY_LEAST_CHARS = 4
+#: Stands for all of them; no key that was parsed holds a raw line break.
+ID_KEY = "\n"
 CONSTANTS: dict[object, str] = {True: "true", False: "false", None: "null"}
 
 
@@ -46,61 +48,72 @@ def leaves_of(value: Any) -> Leaves:
     Raises:
         TooDeepError: it is nested deeper than `MOST_DEPTH`.
     """
-    leaves = Leaves()
-    _walk(value, leaves, {}, _path(leaves, {}, -1, "", 0), 0, 0)
-    return leaves
+    walker = _Walker()
+    walker.walk(value, walker.path(-1, "", 0), 0, 0)
+    return walker.leaves
 
 
-def _path(leaves: Leaves, known: dict[tuple[int, str], int], parent: int, key: str, depth: int) -> int:
-    """The number of the path that goes on from `parent` by `key`."""
-    name = "*" if len(key) >= ID_KEY_LEAST_CHARS and not key.isalpha() and any(map(str.isdigit, key)) else key
-    found = known.get((parent, name))
-    if found is None:
-        found = known[parent, name] = len(leaves.keys)
-        leaves.keys.append(key)
-        leaves.depths.append(depth)
-    return found
+class _Walker:
+    """Goes through a value once and fills in its `leaves`."""
 
+    def __init__(self) -> None:
+        self.leaves = Leaves()
+        self.known: dict[tuple[int, str], int] = {}
 
-def _walk(value: Any, leaves: Leaves, known: dict[tuple[int, str], int], path: int, record: int, depth: int) -> None:
-    if depth > MOST_DEPTH:
-        raise TooDeepError
-    if not isinstance(value, list) or not value:
-        _add(leaves, value, path, record)
-        return
-    before = len(leaves.spelled)
-    if isinstance(value, Obj):
-        for key, item in value:
-            inner = known.get((path, key))
-            if inner is None:
-                inner = _path(leaves, known, path, key, depth + 1)
-                known[path, key] = inner
-            if isinstance(item, list):
-                _walk(item, leaves, known, inner, record, depth + 1)
-            else:
-                _add(leaves, item, inner, record)
-    else:
-        inner = _path(leaves, known, path, "", depth + 1)
-        for item in value:
-            if isinstance(item, list):
+    def path(self, parent: int, key: str, depth: int) -> int:
+        """The number of the path that goes on from `parent` by `key`."""
+        found = self.known.get((parent, key))
+        if found is not None:
+            return found
+        is_id = len(key) >= ID_KEY_LEAST_CHARS and not key.isalpha() and any(map(str.isdigit, key))
+        if is_id and (parent, ID_KEY) in self.known:
+            found = self.known[parent, ID_KEY]
+        else:
+            found = len(self.leaves.keys)
+            self.leaves.keys.append(key)
+            self.leaves.depths.append(depth)
+        self.known[parent, ID_KEY if is_id else key] = self.known[parent, key] = found
+        return found
+
+    def walk(self, value: Any, path: int, record: int, depth: int) -> None:
+        """Add the leaves of `value`, which stands on `path` in `record`."""
+        if depth > MOST_DEPTH:
+            raise TooDeepError
+        if not isinstance(value, list) or not value:
+            self.add(value, path, record)
+            return
+        leaves = self.leaves
+        before = len(leaves.spelled)
+        if isinstance(value, Obj):
+            for key, item in value:
+                self.step(item, self.path(path, key, depth + 1), record, depth + 1)
+        else:
+            inner = self.path(path, "", depth + 1)
+            for item in value:
                 if isinstance(item, Obj):
                     record = leaves.records
                     leaves.records += 1
-                _walk(item, leaves, known, inner, record, depth + 1)
-            else:
-                _add(leaves, item, inner, record)
-    leaves.sizes[id(value)] = len(leaves.spelled) - before
+                self.step(item, inner, record, depth + 1)
+        leaves.sizes[id(value)] = len(leaves.spelled) - before
 
+    def step(self, item: Any, path: int, record: int, depth: int) -> None:
+        """Go into a container, or add a scalar."""
+        if isinstance(item, list):
+            self.walk(item, path, record, depth)
+        else:
+            self.add(item, path, record)
 
-def _add(leaves: Leaves, value: Any, path: int, record: int) -> None:
-    if isinstance(value, str):
-        leaves.spelled.append(value)
-        leaves.quoted.append(not isinstance(value, Num))
-    else:
-        leaves.spelled.append(spelled_constant(value))
-        leaves.quoted.append(False)
-    leaves.path.append(path)
-    leaves.record.append(record)
+    def add(self, value: Any, path: int, record: int) -> None:
+        """Add one leaf."""
+        leaves = self.leaves
+        if isinstance(value, str):
+            leaves.spelled.append(value)
+            leaves.quoted.append(not isinstance(value, Num))
+        else:
+            leaves.spelled.append(spelled_constant(value))
+            leaves.quoted.append(False)
+        leaves.path.append(path)
+        leaves.record.append(record)
 
 
 def spelled_constant(value: Any) -> str:

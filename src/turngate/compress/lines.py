@@ -134,9 +134,7 @@ def _note(gap: tuple[int, int], notes: Notes, sampled: tuple[tuple[int, int], st
     return notes.gap(*gap)
 
 
-def _sample_gap(
-    units: Units, hidden: tuple[tuple[int, int], ...]
-) -> tuple[tuple[int, int], str, int] | None:
+def _sample_gap(units: Units, hidden: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], str, int] | None:
     """The widest gap, what most of its lines look like, and how many do; None when it isn't worth saying."""
     if units.lines is not None or not hidden:
         return None

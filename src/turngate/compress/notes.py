@@ -1,7 +1,8 @@
 """Annotations: what stands where something is hidden.
 
-All begin with `[…` (in JSON strings and keys: `…`). Where the original itself holds that opening, this result's
-annotations carry four hex digits of its hash (`[…#a1b2 41–980]`), so that none can be taken for content.
+All begin with `[…` (in JSON strings and keys: `…`). Where the original itself holds that opening, this
+result's annotations carry four hex digits of its hash (`[…#a1b2 41–980]`), so that none can be taken for
+content.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _TAG_DIGITS = 4
 
 
 def tag_for(text: str, opening: str = OPEN) -> str:
-    """What annotations in a shortened form of `text` carry: nothing, or `#` and four hex digits not in `text`."""
+    """What annotations of `text` carry: nothing, or `#` and four hex digits that aren't in it."""
     if opening not in text:
         return ""
     digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

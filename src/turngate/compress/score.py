@@ -1,9 +1,9 @@
 """What each unit of a text tells that the others don't: its score.
 
 A unit is worth keeping when its skeleton or its words are rare, when it brings words not met before, when it
-tells of a failure or stands beside one, when it names a place in a file, and when it stands at the head or the
-tail. The weights were fitted on recorded tool outputs with fact probes, half of them held back as a check; only
-differences that held on both halves were taken.
+tells of a failure or stands beside one, when it names a place in a file, and when it stands at the head or
+the tail. The weights were fitted on recorded tool outputs with fact probes, half of them held back as a
+check; only differences that held on both halves were taken.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import chain, repeat
 from math import log, sqrt
 
 from turngate.compress.stems import weigh
 from turngate.compress.units import Units
 
 #: Only the first instances of a skeleton are looked at closely; the rest can tell little that these don't.
-INSTANCES = 4
+INSTANCES = 3
 RARE_SKELETON = 1.0
 RARE_OPENING = 0.7
 NEWS = 1.5
@@ -40,12 +40,14 @@ BLANK = -1.5
 MENTIONED = 1.5
 #: A word of the question counts when at most this share of units has it.
 MENTION_MOST_SHARE = 0.05
-_COUNT_CHUNK_BYTES = 1 << 20
 _DIGITS = b"0123456789"
 
-#: A line that begins, after arrows or quotes, with a place in a file: `file.py:12`, `file.c(12`, `"file.py", line 12`.
+#: A line that begins, after arrows or quotes, with a place in a file: `file.py:12`, `file.c(12`,
+#: `"file.py", line 12`.
 _PLACE = re.compile(
-    rb"""[\s>|*=\-"'`]*(?:File\ )?(?:[\w./\\@+~-]*\.[A-Za-z]\w{0,7}(?::\d+|\(\d+)|[\w./\\@+~-]+\.\w{1,8}",\ line\ \d+)""",
+    rb"""[\s>|*=\-"'`]*(?:File\ )?
+    (?: [\w./\\@+~-]*\.[A-Za-z]\w{0,7} (?::\d+|\(\d+)
+      | [\w./\\@+~-]+\.\w{1,8}",\ line\ \d+ )""",
     re.VERBOSE,
 )
 
@@ -84,11 +86,11 @@ def score(units: Units, aim: Aim, bonus: Bonus | None = None) -> Scores:
     close = _first_instances(skeletons)
     total = _base(skeletons, counts)
     rows = {index: units.words[index].split() for index in close}
-    frequency = _word_counts(units.blob_words)
+    frequency = Counter(chain.from_iterable(rows.values()))
     failing = weigh(frequency)
     _add_openings(total, rows)
-    _add_news(total, rows, frequency, len(skeletons), aim)
-    failure = _failures(units, rows, failing, skeletons, counts) if failing else {}
+    _add_news(total, rows, frequency, len(rows), aim)
+    failure = _failures(rows, failing, skeletons, counts) if failing else {}
     _add_failures(total, failure)
     findings = {index for index, weight in failure.items() if weight >= FINDING_LEAST}
     if aim.places:
@@ -121,18 +123,6 @@ def _first_instances(skeletons: list[bytes]) -> list[int]:
     return out
 
 
-def _word_counts(words: bytes) -> Counter[bytes]:
-    """How often each word occurs, counted in pieces so that a large text doesn't stand in memory as a list."""
-    counts: Counter[bytes] = Counter()
-    start = 0
-    while start < len(words):
-        end = words.find(b"\n", start + _COUNT_CHUNK_BYTES)
-        end = len(words) if end < 0 else end
-        counts.update(words[start:end].split())
-        start = end
-    return counts
-
-
 def _add_openings(total: list[float], rows: dict[int, list[bytes]]) -> None:
     """Rarity of the first word together with the number of words."""
     opening = {index: (row[0], len(row)) for index, row in rows.items() if row}
@@ -161,7 +151,7 @@ def _add_news(
 
 
 def _news(frequency: Counter[bytes], size: int) -> dict[bytes, float]:
-    """What each word tells when it is met first; words with a digit less, since they are mostly numbers and ids."""
+    """What each word tells when it is met first; one with a digit less, being mostly a number or an id."""
     log_size = log(size) if size > 1 else 1.0
     idf = {count: 1.0 - log(count) / log_size for count in set(frequency.values())}
     bare = b"\n".join(frequency).translate(None, _DIGITS).split(b"\n")
@@ -173,13 +163,12 @@ def _news(frequency: Counter[bytes], size: int) -> dict[bytes, float]:
 
 
 def _failures(
-    units: Units,
     rows: dict[int, list[bytes]],
     failing: dict[bytes, float],
     skeletons: list[bytes],
     counts: Counter[bytes],
 ) -> dict[int, float]:
-    """The failure part of each unit that has one: in full for the first of its kind, less for each repetition."""
+    """The failure part of each unit that has one: in full for the first of its kind, then less."""
     by_skeleton: dict[bytes, float] = {}
     met: Counter[bytes] = Counter()
     out: dict[int, float] = {}
@@ -210,8 +199,9 @@ def _add_failures(total: list[float], failure: dict[int, float]) -> None:
 
 
 def _add_places(total: list[float], rows: list[bytes], skeletons: list[bytes], close: list[int]) -> set[int]:
-    """Add to lines that open with a place in a file, and return them; lines of one skeleton do all or none."""
+    """Add to the lines that open with a place in a file, and return them."""
     match = _PLACE.match
+    # Lines of one skeleton name a place all or not at all.
     naming = {
         skeletons[index]
         for index in close
@@ -224,7 +214,7 @@ def _add_places(total: list[float], rows: list[bytes], skeletons: list[bytes], c
 
 
 def _add_ends(total: list[float], units: Units, aim: Aim) -> None:
-    """The head and the tail within their shares of the budget, but the first and last that say anything in any case."""
+    """The head and the tail within their shares of the budget, and what says something in any case."""
     tail_share = FAILED_TAIL_BUDGET_SHARE if aim.failed else TAIL_BUDGET_SHARE
     size = len(total)
     _add_end(total, units, range(size), HEAD, HEAD_BUDGET_SHARE * aim.budget_tokens)

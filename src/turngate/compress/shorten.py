@@ -38,8 +38,8 @@ def shorten(
         least_chars: texts of fewer characters are left alone; by default what the budget says.
 
     Returns:
-        The shortened text, or the very object that came in with the reason why it was left alone. Never raises:
-        a fault inside leaves the text alone with the reason "fault: …".
+        The shortened text, or the very object that came in with the reason why it was left alone.
+        Never raises: a fault inside leaves the text alone with the reason "fault: …".
     """
     try:
         call = call_of(tool=tool, args=args, failed=failed, question=question, budget=budget)
@@ -75,7 +75,11 @@ def _inner(text: str, budget_tokens: float, call: Call) -> Shown:
 def _checked(text: str, kind: str, shown: Shown) -> Shortened:
     """The result, unless it saves too little."""
     before, after = estimate(text), estimate(shown.text)
-    if after > MOST_SHOWN_SHARE * before or before - after < LEAST_SAVED_TOKENS or len(shown.text) >= len(text):
+    if (
+        after > MOST_SHOWN_SHARE * before
+        or before - after < LEAST_SAVED_TOKENS
+        or len(shown.text) >= len(text)
+    ):
         return unchanged(text, kind, "no gain")
     return Shortened(
         text=shown.text,

@@ -1,8 +1,8 @@
-"""JSON parsed so that every value keeps its spelling: `1e400`, `-0`, `1.10`, `\\u00e9`, duplicate keys and all.
+r"""JSON parsed so that every value keeps its spelling.
 
-The standard library's scanner does the work at C speed. It is handed the text with each backslash escape turned
-into characters that don't occur in it, so that strings come back as they were spelled; `Spelling.raw` turns
-them back.
+`1e400`, `-0`, `1.10`, `\u00e9`, duplicate keys: all come back as they were. The standard library's scanner
+does the work at C speed. It is handed the text with each backslash escape turned into characters that don't
+occur in it, so that strings come back as they were spelled; `Spelling.raw` turns them back.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Spelling:
         """The string as it was spelled, without its quotes."""
         if not self.marks:
             return string
-        pair, quote, slash = self.marks
+        pair, quote, slash = tuple(self.marks)
         return string.replace(slash, "\\").replace(quote, '\\"').replace(pair, "\\\\")
 
     def text(self, string: str) -> str:
@@ -65,7 +65,7 @@ class Spelling:
 
 
 def parse(text: str) -> tuple[Any, Spelling] | None:
-    """The value of a JSON text and how its strings were spelled; None when it isn't JSON (or nested too deep)."""
+    """The value of a JSON text and the spelling of its strings; None for what isn't JSON or is too deep."""
     marks = ""
     if "\\" in text:
         if _BAD_ESCAPE.search(text.replace("\\\\", "")):

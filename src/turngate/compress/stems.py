@@ -11,21 +11,11 @@ from collections.abc import Iterable, Iterator
 STRONG = 2.5
 WEAK = 1.0
 
-STEMS: tuple[tuple[float, tuple[bytes, ...]], ...] = (
-    (
-        WEAK,
-        (b"warn", b"invalid", b"missing", b"assert", b"cannot", b"unable", b"timeout", b"timed")
-        + (b"unexpected", b"refused", b"denied", b"conflict"),
-    ),
-    (
-        STRONG,
-        (b"error", b"fail", b"fatal", b"panic", b"exception", b"traceback", b"killed", b"abort")
-        + (b"undefined", b"unresolved", b"crash", b"segfault", b"segmentation", b"unhealthy", b"evicted")
-        + (b"deadlock", b"expired", b"rollback"),
-    ),
+STEMS: tuple[tuple[float, bytes], ...] = (
+    (WEAK, b"warn invalid missing assert cannot unable timeout timed unexpected refused denied conflict"),
+    (STRONG, b"error fail fatal panic exception traceback killed abort undefined unresolved crash segfault"),
+    (STRONG, b"segmentation unhealthy evicted deadlock expired rollback"),
 )
-
-
 #: Too short to be looked for inside other words ("room", "zoom").
 WHOLE_WORDS: dict[bytes, float] = {b"oom": STRONG, b"oomkilled": STRONG, b"err": STRONG}
 
@@ -35,7 +25,7 @@ def weigh(distinct: Iterable[bytes]) -> dict[bytes, float]:
     blob = b"\n".join((b"", *distinct, b""))
     found: dict[bytes, float] = {}
     for weight, stems in STEMS:
-        for stem in stems:
+        for stem in stems.split():
             found.update((word, weight) for word in _holding(blob, stem))
     found.update((word, weight) for word, weight in WHOLE_WORDS.items() if b"\n" + word + b"\n" in blob)
     return found

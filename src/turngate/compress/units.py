@@ -1,7 +1,7 @@
 """A text as the units that are kept or hidden: its lines, and the pieces of its long lines.
 
-Work is done on UTF-8 bytes and over the whole text at once (`bytes.translate`, `split`), which costs about a tenth
-of doing it line by line.
+Work is done on UTF-8 bytes and over the whole text at once (`bytes.translate`, `split`), which costs about a
+tenth of doing it line by line.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
+from itertools import pairwise
 
 LONG_LINE_BYTES = 500
 PIECE_MIN_BYTES = 120
@@ -20,7 +20,8 @@ _PIECE_END = re.compile(rb"[)\]}>;, ](?=[^)\]}>;, ])")
 _HEX = b"0123456789abcdefABCDEF"
 _LETTERS_AND_BLANKS = bytes(range(65, 91)) + bytes(range(97, 123)) + b" \t\r"
 _NOT_ASCII = bytes(range(128, 256))
-#: ASCII punctuation and blanks to blanks, capitals to small letters; digits, "_" and all of UTF-8's high bytes stay.
+#: ASCII punctuation and blanks to blanks, capitals to small letters; digits, "_" and all of UTF-8's high
+#: bytes stay.
 _WORD_TABLE = bytes(
     c if c >= 128 or c == 10 or chr(c).isalnum() or c == 95 else 32  # noqa: PLR2004 - ASCII codes
     for c in bytes(range(256)).lower()
@@ -46,27 +47,22 @@ class Units:
 
     @cached_property
     def tokens(self) -> list[float]:
-        """Estimated o200k tokens of each unit, its line break included: 0.2 a byte, 0.42 a digit or sign, and 1.
+        """Estimated o200k tokens of each unit, with its line break: 0.2 a byte, 0.42 a digit or sign, and 1.
 
-        The signs and digits of a line are what a fit over recorded outputs showed to matter beside its length.
+        Signs and digits are what a fit over recorded outputs showed to matter beside a line's length.
         """
         signs = self.blob.translate(None, _LETTERS_AND_BLANKS + _NOT_ASCII).split(b"\n")
         return [0.2 * len(row) + 0.42 * len(other) + 1.0 for row, other in zip(self.rows, signs, strict=True)]
 
     @cached_property
     def skeletons(self) -> list[bytes]:
-        """Each unit without hexadecimal digits: equal for lines that differ in numbers, times and ids only."""
+        """Each unit without hexadecimal digits: equal where lines differ only in numbers, times and ids."""
         return self.blob.translate(None, _HEX).split(b"\n")
-
-    @cached_property
-    def blob_words(self) -> bytes:
-        """All units in small letters with their punctuation blanked."""
-        return self.blob.translate(_WORD_TABLE)
 
     @cached_property
     def words(self) -> list[bytes]:
         """Each unit in small letters with its punctuation blanked, ready to be split."""
-        return self.blob_words.split(b"\n")
+        return self.blob.translate(_WORD_TABLE).split(b"\n")
 
 
 def units_of(data: bytes, breaks: re.Pattern[bytes] | None = None) -> Units:
@@ -94,11 +90,11 @@ def _pieces(row: bytes, breaks: re.Pattern[bytes] | None) -> list[bytes]:
             cuts.append(_cut(row, cuts[-1]))
         if end - cuts[-1] >= PIECE_MIN_BYTES or end == len(row):
             cuts.append(end)
-    return [row[a:b] for a, b in zip(cuts, cuts[1:], strict=False) if b > a]
+    return [row[a:b] for a, b in pairwise(cuts) if b > a]
 
 
 def _cut(row: bytes, start: int) -> int:
-    """Where a piece that begins at `start` ends: the last good place within its limits, never inside a character."""
+    """Where a piece that begins at `start` ends: at the last good place, and never inside a character."""
     low, high = start + PIECE_MIN_BYTES, start + PIECE_MAX_BYTES
     place = None
     for place in _PIECE_END.finditer(row, low, high):  # noqa: B007 - the last one is wanted
@@ -108,8 +104,3 @@ def _cut(row: bytes, start: int) -> int:
     while high > low and row[high] & 0xC0 == 0x80:  # noqa: PLR2004 - a UTF-8 continuation byte
         high -= 1
     return high
-
-
-def running(tokens: list[float]) -> list[float]:
-    """Tokens up to and including each unit."""
-    return list(accumulate(tokens))

@@ -8,7 +8,9 @@ from turngate.compress.call import Doc, Sample
 from turngate.compress.lines import Shown, Ways, shorten_lines
 from turngate.compress.units import Units
 
-_DOCUMENT = re.compile(r"\s*(?:<!--.*?-->\s*)?<(?:!doctype html|html|head|body|\?xml)\b", re.IGNORECASE | re.DOTALL)
+_DOCUMENT = re.compile(
+    r"\s*(?:<!--.*?-->\s*)?<(?:!doctype html|html|head|body|\?xml)\b", re.IGNORECASE | re.DOTALL
+)
 _BLOCK = re.compile(
     rb"<(?:p|div|h[1-6]|li|ul|ol|tr|table|section|article|header|footer|script|style|title|meta|link|nav|main|form)\b",
     re.IGNORECASE,

@@ -66,7 +66,8 @@ def _shorten_value(
         budget *= 1.0 - WRAPPED_BUDGET_SHARE
     kept = _choose(doc, leaves, tokens, budget, set(replaced)) | set(replaced)
     tag = tag_for(doc.text, jsonshow.OPEN)
-    out = jsonshow.writer(leaves, kept, spelling, doc.notes, tag, replaced)
+    before = jsonshow.kept_before(kept, len(leaves.spelled))
+    out = jsonshow.Writer(spelling, doc.notes, tag, before, leaves.sizes, replaced)
     text = out.records(value) if lines else out.write(value, 0)
     return Shown(text, len(kept), len(leaves.spelled), _ranges(kept, len(leaves.spelled)), unit="values")
 
@@ -78,12 +79,12 @@ def _choose(doc: Doc, leaves: Leaves, tokens: list[float], budget: float, done: 
     costs = [min(cost, long) for cost in tokens]
     ranked = [
         (score / cost**COST_EXPONENT, -index)
-        for index, (score, cost) in enumerate(zip(scores.total, costs, strict=True))
+        for index, (score, cost) in enumerate(zip(scores, costs, strict=True))
         if score >= FLOOR and index not in done
     ]
     ranked.sort(reverse=True)
     kept, _ = fill([-negative for _, negative in ranked], costs, budget)
-    return kept or {max(range(len(costs)), key=scores.total.__getitem__)}
+    return kept or {max(range(len(costs)), key=scores.__getitem__)}
 
 
 def _wrapped(

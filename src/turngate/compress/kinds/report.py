@@ -12,12 +12,12 @@ _OPENS = re.compile(
       =+\ .*\ =+\s*\Z                                          # pytest's rulers
     | (?:---\ |===\ )?(?:PASS|FAIL|RUN|SKIP|ok|not\ ok)\b      # go test, TAP
     | test\ \S+\ \.\.\.\                                       # cargo test
-    | \s*(?:Compiling|Checking|Download(?:ing|ed)|Collecting|Installing|Building|Linking|Running|Using\ cached)\ \S
+    | \s*(?:Compiling|Checking|Download(?:ing|ed)|Collecting|Installing|Building|Linking|Running)\ \S
     | \[\s*\d+(?:%|/\d+)\]                                     # cmake, ninja
     | (?:g?make|gcc|g\+\+|cc|clang|ar|ld)\b
     | (?:npm|yarn|pnpm)\ (?:ERR!|WARN|error|warn|http|info|verb|sill)
     | [\w./\\+-]+[:(]\d+(?:[:,]\d+)?\)?:?\ \[?\w*\s?(?:error|warning|note|[A-Z]\d{3,4})\b
-    | (?:error|warning)(?:\[\w+\])?:\ 
+    | (?:error|warning)(?:\[\w+\])?:\s
     )""",
     re.VERBOSE,
 )

@@ -8,7 +8,8 @@ from turngate.compress.call import Doc, Sample
 from turngate.compress.lines import Shown, shorten_lines
 
 _OPENING = re.compile(
-    r"^(?:Traceback \(most recent call last\)|(?:Exception in thread|Caused by:)|goroutine \d+ \[|thread '.*' panicked"
+    r"^(?:Traceback \(most recent call last\)|Exception in thread|Caused by:|goroutine \d+ \["
+    r"|thread '.*' panicked"
     r"|(?:Uncaught )?\w*(?:Error|Exception)\b.*$)",
     re.MULTILINE,
 )

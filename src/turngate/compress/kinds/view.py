@@ -1,12 +1,14 @@
 """Numbered views of a file, and the views that an edit echoes.
 
-A view was asked for to be read, and edits need it to the letter: shortening views costs eight points of the facts
-that agents needed later, so they pass. After an edit only the surroundings of what was written are news.
+A view was asked for to be read, and edits need it to the letter: shortening views costs eight points of the
+facts that agents needed later, so they pass. After an edit only the surroundings of what was written are
+news.
 """
 
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from turngate.compress.call import Call, Doc
 from turngate.compress.lines import Shown, show
@@ -32,7 +34,7 @@ def is_view(data: bytes) -> bool:
     if len(_NUMBERED.findall(data, 0, PEEK_BYTES)) < LEAST_SHARE / 2 * data.count(b"\n", 0, PEEK_BYTES):
         return False
     numbers = [int(number[:18]) for number in _NUMBERED.findall(data)]
-    consecutive = sum(1 for a, b in zip(numbers, numbers[1:], strict=False) if b == a + 1) + 1
+    consecutive = sum(1 for a, b in pairwise(numbers) if b == a + 1) + 1
     return len(numbers) >= LEAST_LINES and consecutive >= LEAST_SHARE * (data.count(b"\n") + 1)
 
 
@@ -42,7 +44,7 @@ def is_edit(call: Call) -> bool:
 
 
 def shorten_echo(doc: Doc) -> Shown | None:
-    """The surroundings of what the call wrote, and all that isn't file; None where nothing written is found."""
+    """The surroundings of what the call wrote, and all that isn't file; None where none of it is found."""
     written = {
         line.strip().encode("utf-8", "surrogatepass")
         for text in doc.call.texts
