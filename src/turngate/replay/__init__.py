@@ -1,0 +1,1 @@
+"""Sessions that have already happened, and what they would have cost."""
