@@ -13,13 +13,13 @@ from turngate.cli.common import answer, json_option
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @json_option
 def completion(shell: str, as_json: bool) -> int:
-    r"""Print the script that completes commands in your SHELL.
+    """Print the script that completes commands in your SHELL.
 
     \b
     bash: turngate completion bash > ~/.local/share/bash-completion/completions/turngate
     zsh:  turngate completion zsh > "${fpath[1]}/_turngate"
     fish: turngate completion fish > ~/.config/fish/completions/turngate.fish
-    """
+    """  # noqa: D301 - click reads \b as "keep these lines"
     kind = get_completion_class(shell)
     if kind is None:
         raise click.UsageError(f"there is no completion for {shell}")

@@ -62,7 +62,7 @@ def shorten(
     session: str,
     as_json: bool,
 ) -> int:
-    r"""Shorten a tool's output, read from FILE or standard input, as the gate would.
+    """Shorten a tool's output, read from FILE or standard input, as the gate would.
 
     What is hidden is stored first, and the first line of the answer is its marker: `turngate retrieve HASH`
     gives it back. Output that does not pay to shorten comes out as it went in. With --no-store nothing is
@@ -71,7 +71,7 @@ def shorten(
     \b
     make test 2>&1 | turngate shorten --args 'make test'
     turngate shorten --no-store build.log
-    """
+    """  # noqa: D301 - click reads \b as "keep these lines"
     data = _read(file)
     overrides = {"budget": budget} if budget else {}
     call: dict[str, Any] = {"args": _arguments(arguments), "failed": failed, "question": question}
@@ -121,7 +121,7 @@ def retrieve(
     session: str | None,
     as_json: bool,
 ) -> int:
-    r"""Write the original behind a marker to stdout, byte for byte, or the part of it that is asked for.
+    """Write the original behind a marker to stdout, byte for byte, or the part of it that is asked for.
 
     HASH is the id in a marker, a full SHA-256, or a whole marker in quotes.
 
@@ -129,7 +129,7 @@ def retrieve(
     turngate retrieve 9f86d081884c7d65
     turngate retrieve 9f86d081884c7d65 --lines 41:80
     turngate retrieve 9f86d081884c7d65 --grep 'error|warning' --context 5
-    """
+    """  # noqa: D301 - click reads \b as "keep these lines"
     part: dict[str, Any] = {
         "lines": _range(lines),
         "pattern": pattern,
@@ -169,11 +169,11 @@ def retrieve(
 def search(
     given: Given, *, query: str, limit: int, session: str | None, everywhere: bool, as_json: bool
 ) -> int:
-    r"""Search the stored originals for the words of QUERY, best answers first.
+    """Search the stored originals for the words of QUERY, best answers first.
 
     \b
     turngate search 'gateway timeout'
-    """
+    """  # noqa: D301 - click reads \b as "keep these lines"
     if session and everywhere:
         raise click.UsageError("choose one of --session and --all")
     with open_existing(given) as gate:
