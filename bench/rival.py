@@ -1,0 +1,160 @@
+"""`python -m bench rival DIR`: headroom-ai, first-and-last and turngate on the same texts, and the ratios."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from bench import arms, corpus
+from bench.arms import Outcome
+from bench.counts import Counts
+from bench.fidelity import Row, run
+
+if TYPE_CHECKING:
+    from bench.corpus import Sample
+
+RIVAL = "headroom-ai==0.42.0"
+HOME = Path(".bench") / "headroom"
+#: It chooses by the name of some tools (Read, Grep, …); this one is none of them.
+NEUTRAL_TOOL = "run_tool"
+
+
+def python_of_rival() -> Path:
+    """The interpreter of the rival's own environment, built when it is missing (about 500 MB)."""
+    python = HOME / "bin" / "python"
+    ready = HOME / RIVAL
+    if not ready.exists():
+        print(f"building {HOME} with {RIVAL} …", flush=True)
+        subprocess.run([sys.executable, "-m", "venv", str(HOME)], check=True)
+        subprocess.run([str(python), "-m", "pip", "install", "-q", RIVAL], check=True)
+        ready.touch()
+    return python.absolute()
+
+
+def environment(home: str) -> dict[str, str]:
+    """No network, no telemetry, no cache on disk, and a store that starts empty.
+
+    Its o200k ranks come from the litellm wheel that it depends on; without them it counts by an estimate.
+    """
+    ranks = next(HOME.glob("lib/python*/site-packages/litellm/litellm_core_utils/tokenizers"))
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("HEADROOM")}
+    return kept | {
+        "HOME": home,
+        "XDG_CACHE_HOME": home,
+        "HEADROOM_OFFLINE": "1",
+        "HEADROOM_TELEMETRY": "off",
+        "HEADROOM_TELEMETRY_DISABLED": "1",
+        "HEADROOM_UPDATE_CHECK": "off",
+        "HEADROOM_COMPRESSION_CACHE_DISK": "0",
+        "HF_HUB_OFFLINE": "1",
+        "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+        "TIKTOKEN_CACHE_DIR": str(ranks.absolute()),
+    }
+
+
+class Headroom:
+    """An arm that asks a worker in the rival's environment."""
+
+    def __init__(self) -> None:
+        self.faults = 0
+        self._home = tempfile.TemporaryDirectory()
+        self._worker = subprocess.Popen(
+            [str(python_of_rival()), str(Path(__file__).with_name("headroom_worker.py").absolute())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment(self._home.name),
+            cwd=self._home.name,
+            text=True,
+        )
+
+    def __call__(self, sample: Sample) -> Outcome:
+        if not sample.text:
+            return Outcome("", 0.0)
+        asked = {"text": sample.text, "tool": sample.tool or NEUTRAL_TOOL, "args": sample.args or "{}"}
+        self._worker.stdin.write(json.dumps(asked) + "\n")
+        self._worker.stdin.flush()
+        answer = json.loads(self._worker.stdout.readline())
+        self.faults += "fault" in answer
+        return Outcome(answer["shown"], answer["seconds"])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._worker.stdin.close()
+        self._worker.wait()
+        self._home.cleanup()
+
+
+COLUMNS = {
+    "saved": "saved_share",
+    "mean of files": "mean_saved_share",
+    "must in view": "must",
+    "needed in view": "needed",
+    "any in view": "any",
+}
+
+
+def cell(figures: dict[str, Any], key: str) -> str:
+    if key.endswith("share"):
+        return f"{100 * figures[key]:.1f} %"
+    shown, total = figures[f"{key}_in_view"], figures[f"{key}_probes"]
+    return f"{100 * shown / total:.1f} %" if total else "–"
+
+
+def show(title: str, rows: dict[str, Row]) -> None:
+    print(f"\n{title}\n{'':16s}" + "".join(f"{name:>16s}" for name in COLUMNS))
+    figures = {name: row.figures() for name, row in rows.items()}
+    for name, f in figures.items():
+        print(f"{name:16s}" + "".join(f"{cell(f, key):>16s}" for key in COLUMNS.values()))
+    ours, theirs = figures["turngate"], figures["headroom"]
+    print(
+        f"headroom takes {_ratio(theirs, ours, 'ms_per_1k_tokens_median'):.1f} times as long "
+        f"(median of files, per token), {_ratio(theirs, ours, 'ms_per_1k_tokens_overall'):.1f} times over all; "
+        f"turngate saves {_ratio(ours, theirs, 'saved_share'):.1f} times as many tokens"
+    )
+
+
+def _ratio(over: dict[str, Any], under: dict[str, Any], key: str) -> float:
+    return over[key] / under[key] if under[key] else float("inf")
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench rival", description=__doc__)
+    parser.add_argument("corpus", type=Path, metavar="DIR")
+    parser.add_argument("--budget", choices=("default", "wide"), default="default")
+    parser.add_argument("--only", choices=("outputs", "results"))
+    parser.add_argument("--kinds", default="", help="only these kinds of single outputs, comma-separated")
+    parser.add_argument("--json", action="store_true")
+    args = parser.parse_args(argv)
+    counts, answer = Counts(), {}
+    kinds = frozenset(filter(None, args.kinds.split(",")))
+    sets = {"single outputs": lambda: corpus.outputs(args.corpus, kinds)}
+    if args.only == "results":
+        sets.clear()
+    if args.only != "outputs" and not kinds:
+        sets["results in trajectories"] = lambda: corpus.results(args.corpus)
+    with Headroom() as headroom:
+        ways = {
+            "turngate": arms.turngate(args.budget),
+            "headroom": headroom,
+            "first and last": arms.head_tail,
+        }
+        for title, samples in sets.items():
+            rows = {name: run(samples(), arm, counts, check=False).total for name, arm in ways.items()}
+            answer[title] = {name: row.figures() for name, row in rows.items()}
+            if not args.json:
+                show(title, rows)
+    counts.save()
+    if args.json:
+        print(json.dumps(answer | {"headroom_faults": headroom.faults}, indent=1))
+    elif headroom.faults:
+        print(f"headroom raised on {headroom.faults} texts, which count as unchanged")
+    return 0
