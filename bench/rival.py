@@ -117,7 +117,7 @@ def show(title: str, rows: dict[str, Row]) -> None:
     ours, theirs = figures["turngate"], figures["headroom"]
     print(
         f"headroom takes {_ratio(theirs, ours, 'ms_per_1k_tokens_median'):.1f} times as long "
-        f"(median of files, per token), {_ratio(theirs, ours, 'ms_per_1k_tokens_overall'):.1f} times over all; "
+        f"(median of files, per token), {_ratio(theirs, ours, 'ms_per_1k_tokens_overall'):.1f} over all; "
         f"turngate saves {_ratio(ours, theirs, 'saved_share'):.1f} times as many tokens"
     )
 
