@@ -9,6 +9,7 @@ from itertools import groupby
 
 from turngate.compress.call import Doc
 from turngate.compress.notes import Notes
+from turngate.compress.result import of
 from turngate.compress.score import Aim, Bonus, score
 from turngate.compress.select import select
 from turngate.compress.units import Units, units_of
@@ -33,6 +34,8 @@ class Shown:
     #: 1-based inclusive ranges of units of which nothing is shown.
     hidden: tuple[tuple[int, int], ...]
     unit: str = "lines"
+    #: The completeness of a text inside this one, or of lines shown in part; empty when there is neither.
+    within: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,14 @@ def show(units: Units, kept: list[int], notes: Notes) -> Shown:
         out.append(text)
     if hidden and hidden[-1][1] == units.line_count:
         out.append(_note(hidden[-1], notes, sampled))
-    return Shown("\n".join(out), len(shown), units.line_count, hidden)
+    return Shown("\n".join(out), len(shown), units.line_count, hidden, within=_within(units, kept))
+
+
+def _within(units: Units, kept: list[int]) -> str:
+    """How much of the text is shown where lines are shown in part."""
+    if units.lines is None:
+        return ""
+    return of(sum(len(units.rows[index]) for index in kept), sum(map(len, units.rows)), "bytes")
 
 
 def _lines(units: Units, kept: list[int], notes: Notes) -> list[str]:

@@ -152,6 +152,8 @@ def _add_news(
 
 def _news(frequency: Counter[bytes], size: int) -> dict[bytes, float]:
     """What each word tells when it is met first; one with a digit less, being mostly a number or an id."""
+    if not frequency:
+        return {}
     log_size = log(size) if size > 1 else 1.0
     idf = {count: 1.0 - log(count) / log_size for count in set(frequency.values())}
     bare = b"\n".join(frequency).translate(None, _DIGITS).split(b"\n")
@@ -222,10 +224,15 @@ def _add_ends(total: list[float], units: Units, aim: Aim) -> None:
 
 
 def _add_end(total: list[float], units: Units, order: range, worth: float, room: float) -> None:
+    """`worth` to the units in `order` while there is `room`; of one skeleton only to the first few."""
     said = False
+    met: Counter[bytes] = Counter()
     for index in order:
         room -= units.tokens[index]
         if room < 0 and said:
             break
-        total[index] += worth
+        skeleton = units.skeletons[index]
+        met[skeleton] += 1
+        if met[skeleton] <= INSTANCES:
+            total[index] += worth
         said = said or bool(_SAYS.search(units.rows[index]))

@@ -88,5 +88,5 @@ def _checked(text: str, kind: str, shown: Shown) -> Shortened:
         total=shown.total,
         unit=shown.unit,
         hidden=shown.hidden,
-        preview=of(shown.kept, shown.total, shown.unit),
+        preview=f"{of(shown.kept, shown.total, shown.unit)}{', ' if shown.within else ''}{shown.within}",
     )

@@ -28,6 +28,7 @@ class Obj(list[tuple[str, Any]]):
 #: Stand-ins are taken from Unicode's private use area, three that the text doesn't hold.
 _PRIVATE = range(0xE000, 0xF8FF)
 _BAD_ESCAPE = re.compile(r'\\(?![\\"/bfnrt]|u[0-9a-fA-F]{4})')
+_HIGH_SURROGATE = re.compile("[dD][89abAB]")
 _SHORT_ESCAPE_CHARS, _UNICODE_ESCAPE_CHARS, _PAIR_ESCAPE_CHARS = 2, 6, 12
 
 
@@ -60,8 +61,8 @@ class Spelling:
             return False
         if string[before + 1 : before + 2] != "u":
             return at - before < _SHORT_ESCAPE_CHARS
-        surrogate = string[before + 2 : before + 3] in "dD"
-        return at - before < (_PAIR_ESCAPE_CHARS if surrogate else _UNICODE_ESCAPE_CHARS)
+        opens_pair = bool(_HIGH_SURROGATE.match(string, before + 2))
+        return at - before < (_PAIR_ESCAPE_CHARS if opens_pair else _UNICODE_ESCAPE_CHARS)
 
 
 def parse(text: str) -> tuple[Any, Spelling] | None:

@@ -68,9 +68,9 @@ class Units:
 def units_of(data: bytes, breaks: re.Pattern[bytes] | None = None) -> Units:
     """`data` cut into units; `breaks` gives places before which a long line is cut rather than elsewhere."""
     rows = data.split(b"\n")
-    if rows and not rows[-1]:
+    if len(rows) > 1 and not rows[-1]:
         rows.pop()
-    if not rows or max(map(len, rows)) <= LONG_LINE_BYTES:
+    if max(map(len, rows)) <= LONG_LINE_BYTES:
         return Units(rows, data[:-1] if data.endswith(b"\n") else data, None, len(rows))
     units: list[bytes] = []
     lines: list[int] = []

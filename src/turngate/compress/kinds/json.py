@@ -11,6 +11,7 @@ from turngate.compress.leafscore import leaf_tokens, score_leaves
 from turngate.compress.leaves import Leaves, TooDeepError, leaves_of
 from turngate.compress.lines import Shown
 from turngate.compress.notes import tag_for
+from turngate.compress.result import of
 from turngate.compress.select import fill
 from turngate.compress.spelled import Spelling, parse
 from turngate.tokens import estimate
@@ -61,7 +62,7 @@ def _shorten_value(
 ) -> Shown:
     tokens = leaf_tokens(leaves)
     budget = doc.call.curve.tokens(estimate(doc.text))
-    replaced = _wrapped(leaves, spelling, tokens, budget, inner)
+    replaced, within = _wrapped(leaves, spelling, tokens, budget, inner)
     if replaced:
         budget *= 1.0 - WRAPPED_BUDGET_SHARE
     kept = _choose(doc, leaves, tokens, budget, set(replaced)) | set(replaced)
@@ -69,7 +70,8 @@ def _shorten_value(
     before = jsonshow.kept_before(kept, len(leaves.spelled))
     out = jsonshow.Writer(spelling, doc.notes, tag, before, leaves.sizes, replaced)
     text = out.records(value) if lines else out.write(value, 0)
-    return Shown(text, len(kept), len(leaves.spelled), _ranges(kept, len(leaves.spelled)), unit="values")
+    total = len(leaves.spelled)
+    return Shown(text, len(kept), total, _ranges(kept, total), unit="values", within=within)
 
 
 def _choose(doc: Doc, leaves: Leaves, tokens: list[float], budget: float, done: set[int]) -> set[int]:
@@ -89,10 +91,10 @@ def _choose(doc: Doc, leaves: Leaves, tokens: list[float], budget: float, done: 
 
 def _wrapped(
     leaves: Leaves, spelling: Spelling, tokens: list[float], budget: float, inner: Inner
-) -> dict[int, str]:
-    """Each long text among the leaves, shortened and quoted again."""
+) -> tuple[dict[int, str], str]:
+    """Each long text among the leaves, shortened and quoted again; and how much of the first is shown."""
     if not spelling.marks:
-        return {}
+        return {}, ""
     line_break = spelling.marks[2] + "n"
     found = [
         index
@@ -101,13 +103,15 @@ def _wrapped(
     ]
     whole = sum(tokens[index] for index in found)
     out: dict[int, str] = {}
+    within = ""
     for index in found:
         text = spelling.text(leaves.spelled[index])
         shown = inner(text, WRAPPED_BUDGET_SHARE * budget * tokens[index] / whole)
         quoted = jsonshow.quote(shown.text)
         as_it_was = f'"{spelling.raw(leaves.spelled[index])}"'
         out[index] = quoted if len(quoted) < len(as_it_was) else as_it_was
-    return out
+        within = within or of(shown.kept, shown.total, shown.unit)
+    return out, within
 
 
 def _ranges(kept: set[int], total: int) -> tuple[tuple[int, int], ...]:

@@ -29,7 +29,7 @@ def recognise(sample: Sample) -> float:
     if opens >= 0.4:  # noqa: PLR2004 - multi-line messages leave many lines without one
         return 0.5 + 0.4 * opens
     near = sum(1 for line in sample.lines if _TIME.search(line, 0, _NEAR_START_CHARS))
-    return 0.55 if near >= 0.6 * len(sample.lines) else 0.0
+    return 0.55 if near >= 0.6 * max(1, len(sample.lines)) else 0.0
 
 
 def shorten(doc: Doc) -> Shown:
