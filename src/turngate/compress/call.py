@@ -23,9 +23,9 @@ _ASKED = re.compile(r"\w{3,}")
 _STOP = frozenset(
     word
     for words in (
-        "the and for are was were what which where when who why how does did has have had with this that these",
-        "those from into there here give tell show find name line file value follows after before begins output",
-        "text can you please should would could will not all any its about between",
+        "the and for are was were what which where when who why how does did has have had with this that",
+        "these those from into there here give tell show find name line file value follows after before",
+        "begins output text can you please should would could will not all any its about between",
     )
     for word in words.split()
 )
