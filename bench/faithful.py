@@ -2,17 +2,16 @@
 
 Text: every line is the original's own line (as a terminal would leave it) or a note, and lines and notes
 together tile the original: what is not shown is counted, exactly, where it was. A long line may be shown in
-part, each part and each count of hidden characters in its place. JSON: the text parses, every leaf is one of
-the original's as it was spelled, in order, at the same path with indices left out; long strings may lose
-their middle, and those that wrap lines of output are judged as text.
+part, each part and each count of hidden characters in its place. JSON: the text parses; members and
+counts of hidden ones tile the original's objects and arrays, in order; keys and values are spelled as they
+were. Long strings may lose their middle; those that wrap lines of output are judged as text.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_left
-from collections import defaultdict
+import sys
 from dataclasses import dataclass, field
 
 # ECMA-48: control sequences, operating-system commands, charsets and single-character escapes.
@@ -114,139 +113,194 @@ TOKEN = re.compile(
     r'\s*(?:("[^"\\]*(?:\\.[^"\\]*)*")|(-?\d[\d.eE+-]*|true|false|null|-?Infinity|NaN)|([{}\[\],:]))',
     re.DOTALL,
 )
+MOST_DEPTH = 5_000
 
 
-def leaves(text: str) -> list[tuple[str, str]] | None:
-    """Path and spelling of each leaf of one JSON value or of several in a row; None when it is not JSON."""
+@dataclass(slots=True)
+class Box:
+    """An object or an array; its members' keys are as spelled, and empty in an array."""
+
+    closer: str
+    members: list[tuple[str, Node]] = field(default_factory=list)
+
+    @property
+    def size(self) -> int:
+        """Values in it, at any depth; an empty one is a value itself."""
+        return sum(size(value) for _, value in self.members) or 1
+
+
+#: A value other than a box is kept as it is spelled.
+Node = str | Box
+
+
+def size(value: Node) -> int:
+    return value.size if isinstance(value, Box) else 1
+
+
+def tree(text: str) -> Box | None:
+    """One JSON value or several in a row, as an array; None when the text is not JSON."""
     scan = _Scan()
     at = len(text) - len(text.lstrip("\ufeff"))
     while at < len(text):
         token = TOKEN.match(text, at)
         if not token:
             break
-        if not scan.take(*token.groups()):
+        if not scan.take(*token.groups()) or len(scan.open) > MOST_DEPTH:
             return None
         at = token.end()
-    return scan.out if not text[at:].strip() and scan.done else None
+    return scan.open[0] if not text[at:].strip() and scan.done else None
 
 
 @dataclass
 class _Scan:
     """Where in a JSON text a scan is."""
 
-    out: list[tuple[str, str]] = field(default_factory=list)
-    #: Path and closer of each open container.
-    open: list[tuple[str, str]] = field(default_factory=list)
-    path: str = "$"
+    open: list[Box] = field(default_factory=lambda: [Box("")])
+    key: str = ""
     want: str = "value"
     fresh: bool = False
 
     @property
     def done(self) -> bool:
-        return not self.open and self.want == "value" and bool(self.out)
+        return len(self.open) == 1 and self.want == "value" and bool(self.open[0].members)
 
     def take(self, string: str | None, scalar: str | None, sign: str | None) -> bool:
         if self.want == "key" and string:
-            self.path = f"{self.open[-1][0]}.{string}"
-            self.want = "colon"
+            self.key, self.want, self.fresh = string, "colon", False
             return True
         if self.want == "value" and (string or scalar):
-            return self.leaf(string or scalar or "")
+            self.add(string or scalar or "")
+            self.ended()
+            return True
         return bool(sign) and self.take_sign(sign or "")
 
     def take_sign(self, sign: str) -> bool:
+        inside = self.open[-1].closer
         if self.want == "colon" and sign == ":":
             self.want = "value"
         elif self.want == "value" and sign in "{[":
-            self.enter(sign)
+            self.enter("}" if sign == "{" else "]")
         elif self.want == "after" and sign == ",":
-            self.want = "key" if self.open[-1][1] == "}" else "value"
-            self.path = self.open[-1][0] if self.want == "key" else self.open[-1][0] + "[*]"
-        elif self.open and sign == self.open[-1][1] and (self.want == "after" or self.fresh):
-            return self.leave()
+            self.want = "key" if inside == "}" else "value"
+        elif sign == inside and (self.want == "after" or self.fresh):
+            self.open.pop()
+            self.ended()
         else:
             return False
-        self.fresh = sign in "{["
         return True
 
-    def enter(self, sign: str) -> None:
-        self.open.append((self.path, "}" if sign == "{" else "]"))
-        self.want = "key" if sign == "{" else "value"
-        self.path += "" if sign == "{" else "[*]"
+    def add(self, value: Node) -> None:
+        self.open[-1].members.append((self.key, value))
 
-    def leave(self) -> bool:
-        path, closer = self.open.pop()
-        if self.fresh:
-            self.out.append((path, "{}" if closer == "}" else "[]"))
-        return self.ended()
+    def enter(self, closer: str) -> None:
+        box = Box(closer)
+        self.add(box)
+        self.open.append(box)
+        self.key, self.want, self.fresh = "", "key" if closer == "}" else "value", True
 
-    def leaf(self, raw: str) -> bool:
-        self.out.append((self.path, raw))
-        return self.ended()
-
-    def ended(self) -> bool:
-        self.fresh = False
-        self.want = "after" if self.open else "value"
-        if not self.open:
-            self.path = "$"
-        return True
+    def ended(self) -> None:
+        self.key, self.fresh = "", False
+        self.want = "value" if len(self.open) == 1 else "after"
 
 
 def _check_json(original: str, body: str) -> list[str]:
-    own, shown = leaves(original), leaves(body)
+    own, shown = tree(original), tree(body)
     if own is None or shown is None:
         return ["the shortened text does not parse" if own else "the original is not JSON"]
-    is_note = _json_note(original, body)
-    notes = notes_for(original, body)
-    places, by_path = defaultdict(list), defaultdict(list)
-    for index, (path, raw) in enumerate(own):
-        places[path, raw].append(index)
-        by_path[path].append(index)
-    faults, at = [], 0
-    for path, raw in shown:
-        if is_note(path, raw):
-            continue
-        found = _next(places.get((path, raw), ()), at)
-        if found is None and raw.startswith('"'):
-            later = by_path[path][bisect_left(by_path[path], at) :]
-            found = next((i for i in later if _is_string(raw, own[i][1], notes)), None)
-        if found is None:
-            faults.append(f"no leaf of the original after leaf {at} at {path[-60:]}: {_quote(raw)}")
-        else:
-            at = found + 1
-    return faults
+    judge = _Judge(notes_for(original, body), *_json_notes(original, body))
+    # Deep values are compared by recursion, three calls a level.
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), 4 * MOST_DEPTH))
+    return [fault for fault in [judge.box(shown, own, "$")] if fault]
 
 
-def _json_note(original: str, body: str):  # noqa: ANN202 - a predicate on path and spelling
-    """Tells the pairs and elements that only say how much is hidden."""
+def _json_notes(original: str, body: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """How a key and an element look that only say how much is hidden."""
     tag, blank = "", ""
     if '"…' in original:
         tags = {t for t in re.findall(r'"…(#[0-9a-f]{4,64})', body) if '"…' + t not in original}
         tag, blank = f"(?:{'|'.join(sorted(tags)) or '(?!)'})", " "
-    key, element = re.compile(rf'.*\."…{tag}"', re.DOTALL), re.compile(rf'"…{tag}{blank}\d+"')
-
-    def is_note(path: str, raw: str) -> bool:
-        return bool(raw.isdecimal() and path.endswith('"') and key.fullmatch(path)) or (
-            (path.endswith("[*]") or path == "$") and bool(element.fullmatch(raw))
-        )
-
-    return is_note
+    return re.compile(rf'"…{tag}"'), re.compile(rf'"…{tag}{blank}(\d+)"')
 
 
-def _next(places: list[int] | tuple[()], at: int) -> int | None:
-    where = bisect_left(places, at)
-    return places[where] if where < len(places) else None
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """Compares values; every answer is the first fault, or nothing."""
+
+    notes: Notes
+    key: re.Pattern[str]
+    element: re.Pattern[str]
+
+    def box(self, shown: Box, own: Box, path: str) -> str:
+        """Members and counts of `shown` tile those of `own`."""
+        at = 0
+        for name, value in shown.members:
+            hidden = self.hidden(name, value)
+            if hidden:
+                at = self.skip(own, at, hidden)
+                continue
+            if at >= len(own.members) or own.members[at][0] != name:
+                return f"at {path[-60:]}, {_quote(name or str(value))} does not come next in the original"
+            fault = self.value(value, own.members[at][1], f"{path}.{name}" if name else f"{path}[{at}]")
+            if fault:
+                return fault
+            at += 1
+        return "" if at == len(own.members) else f"at {path[-60:]}, a count of what is hidden is wrong"
+
+    def hidden(self, name: str, value: Node) -> int:
+        """How many values (in an object) or elements (in an array) a note stands for; 0 if it is none."""
+        if not isinstance(value, str):
+            return 0
+        if name:
+            return int(value) if value.isdecimal() and self.key.fullmatch(name) else 0
+        found = self.element.fullmatch(value)
+        return int(found.group(1)) if found else 0
+
+    def skip(self, own: Box, at: int, hidden: int) -> int:
+        """The index after `hidden` values from `at`; beyond the end where no member ends there."""
+        while hidden > 0 and at < len(own.members):
+            hidden -= size(own.members[at][1]) if own.closer == "}" else 1
+            at += 1
+        return at if hidden == 0 else len(own.members) + 1
+
+    def value(self, shown: Node, own: Node, path: str) -> str:
+        if isinstance(shown, Box) and isinstance(own, Box) and shown.closer == own.closer:
+            return self.box(shown, own, path)
+        fault = "not the original's value"
+        if isinstance(shown, str) and isinstance(own, str):
+            fault = self.leaf(shown, own)
+        return f"at {path[-60:]}, {fault}: {_quote(str(shown))}" if fault else ""
+
+    def leaf(self, shown: str, own: str) -> str:
+        """`own` as spelled; a string without its middle, or with its lines shortened as text."""
+        if shown == own:
+            return ""
+        if not (shown.startswith('"') and own.startswith('"')):
+            return "not the original's value"
+        parts = self.notes.inside.split(shown)
+        if len(parts) == 3 and _is_cut(parts[0], parts[2], own):
+            return _miscount(int(parts[1]), own[len(parts[0]) : len(own) - len(parts[2])])
+        if "[…" not in shown and "\\r" not in own and "\\u001b" not in own:
+            return "not the original's value"
+        text, body = _meant(own), _meant(shown)
+        if text is None or body is None:
+            return "holds an escape that JSON does not know"
+        faults = _check_text(text, body)
+        return faults[0] if faults else ""
 
 
-def _is_string(raw: str, own: str, notes: Notes) -> bool:
-    """Whether `raw` is the string `own` without its middle, or with its lines shortened as text."""
-    if not own.startswith('"'):
-        return False
-    parts = notes.inside.split(raw)
-    fits = len(parts) == 3 and len(parts[0]) + len(parts[2]) <= len(own)
-    if fits and own.startswith(parts[0]) and own.endswith(parts[2]):
-        return True
-    if "[…" not in raw and "\\r" not in own and "\\u001b" not in own:
-        return False
-    inner, text = json.loads(raw, strict=False), json.loads(own, strict=False)
-    return not _check_text(text, inner)
+def _meant(string: str) -> str | None:
+    """What a string, spelled with its quotes, means."""
+    try:
+        return json.loads(string, strict=False)
+    except ValueError:
+        return None
+
+
+def _is_cut(head: str, tail: str, own: str) -> bool:
+    return len(head) + len(tail) <= len(own) and own.startswith(head) and own.endswith(tail)
+
+
+def _miscount(count: int, middle: str) -> str:
+    """A string's hidden characters may be counted as they are spelled or as they are meant."""
+    right = {len(middle), len(_meant(f'"{middle}"') or "")}
+    return "" if count in right else f"{count} characters are said to be hidden where {right} are"
