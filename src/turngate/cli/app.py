@@ -100,9 +100,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except click.Abort:
         return _failed("interrupted")
     except BrokenPipeError:
-        # The reader has seen enough. Python would complain once more when it closes stdout.
+        # The reader has seen enough: end as click does. Python would complain when it closes stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return OK
+        return FAILED
     except (TurngateError, OSError) as error:
         return _failed(str(error))
     return code if isinstance(code, int) else OK

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import io
+import json
+import sys
+from dataclasses import dataclass
+
+import pytest
+
+from turngate.cli import main
+
+
+@dataclass
+class Done:
+    code: int
+    out: bytes
+    err: str
+
+    @property
+    def text(self):
+        return self.out.decode()
+
+    @property
+    def json(self):
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def data_dir(tmp_path, monkeypatch):
+    """The folder of the store; the environment has nothing else of ours."""
+    folder = tmp_path / "data"
+    monkeypatch.setenv("TURNGATE_DATA_DIR", str(folder))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("TURNGATE_CONFIG", raising=False)
+    return folder
+
+
+@pytest.fixture
+def run(data_dir, capsysbinary, monkeypatch):
+    """Run the command line in this process."""
+
+    def call(*argv, stdin=b""):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        code = main([str(word) for word in argv])
+        out, err = capsysbinary.readouterr()
+        return Done(code, out, err.decode())
+
+    return call
+
+
+@pytest.fixture
+def log():
+    rows = [f"2025-03-04 10:00:{n % 60:02d} INFO worker job {n} done" for n in range(900)]
+    rows[500] = "2025-03-04 10:31:07 ERROR ledger does not add up: 1048.30 against 1048.03"
+    return "\n".join(rows).encode() + b"\n"
+
+
+@pytest.fixture
+def stored(run, log):
+    """The marker id of the log, which is in the store."""
+    done = run("shorten", stdin=log)
+    assert done.code == 0
+    return done.text.split("CCR:")[1].split("|")[0]

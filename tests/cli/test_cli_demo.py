@@ -1,0 +1,53 @@
+"""`turngate demo`, and the recording it plays."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from turngate.cli import demo as demo_module
+
+
+@pytest.fixture(scope="module")
+def recording():
+    return demo_module.load_recording()
+
+
+class TestRecording:
+    def test_it_has_at_least_forty_results_each_with_its_call(self, recording):
+        results = list(demo_module.recorded_results(recording))
+        assert len(results) >= 40
+        assert all(json.loads(result.args) for result in results)
+
+    def test_it_does_not_say_where_it_was_recorded(self, recording):
+        text = json.dumps(recording)
+        assert not re.findall(r"/tmp/turngate-record|/root/|/work/|file:///|https?://[^\s\"/]*@", text)
+
+
+class TestDemo:
+    def test_it_shows_each_result_totals_and_an_identical_round_trip(self, run, data_dir, recording):
+        done = run("demo")
+        assert done.code == 0
+        assert re.search(r"^round trip: [0-9a-f]{16} \d+ bytes identical$", done.text, re.MULTILINE)
+        count = len(list(demo_module.recorded_results(recording)))
+        assert f"{count} tool results" in done.text
+        assert "estimates" in done.text
+        assert "net of markers" in done.text
+        assert len(done.text.splitlines()) > count
+        assert not data_dir.exists()
+
+    def test_json_has_the_same(self, run):
+        value = run("demo", "--json").json
+        assert value["round_trip"]["identical"] is True
+        assert value["total"]["faults"] == {}
+        rows = value["results"]
+        assert sum(row["tokens_before"] for row in rows) == value["total"]["total"]["tokens_before"]
+        assert sum(row["tokens_after"] for row in rows) == value["total"]["total"]["tokens_after"]
+
+    def test_a_result_that_comes_back_changed_fails(self, run, monkeypatch):
+        monkeypatch.setattr(demo_module.store, "to_bytes", lambda text: text.encode() + b"!")
+        done = run("demo")
+        assert done.code == 1
+        assert "DIFFERENT" in done.text
