@@ -151,9 +151,20 @@ class Store(Protocol):
     """
 
     def put(
-        self, data: bytes, *, session: str, turn: int = 0, kind: str = "", tool: str = "", call_id: str = ""
+        self,
+        data: bytes,
+        *,
+        session: str,
+        turn: int = 0,
+        kind: str = "",
+        tool: str = "",
+        call_id: str = "",
+        call: str = "",
     ) -> Stored:
-        """Store `data`; it is durable when this returns."""
+        """Store `data`; it is durable when this returns.
+
+        `call` is what brought it about, such as a tool's name and arguments: a search finds it by that too.
+        """
         ...
 
     def get(self, ref: str, *, session: str | None = None) -> Original:

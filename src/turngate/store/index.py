@@ -42,8 +42,8 @@ class Candidate:
     """Its row."""
     size: int
     """Bytes."""
-    score: float
-    """Weight of the question's words that it has."""
+    named: float
+    """Share of the weight of the question's words that the call which brought it about has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,19 +129,39 @@ def reset(conn: Connection) -> None:
 def candidates(conn: Connection, question: Question, scope: str | None, limit: int) -> list[Candidate]:
     """Contents in scope with words of the question, by the weight of these; of equals the newest first."""
     rows = {key: (mark, size, used) for key, mark, size, used in conn.execute(*_in_scope(scope))}
-    scores = dict.fromkeys(rows, 0.0)
+    calls = _calls(conn, scope)
+    scores, named, total = dict.fromkeys(rows, 0.0), dict.fromkeys(rows, 0.0), 1e-9
     unsure = [key for key, (mark, _, _) in rows.items() if mark <= _PENDING]
     for term in question.terms:
         having = rows.keys() & _having(conn, term)
-        weight = term.boost * math.log(1 + (len(rows) + 1) / (len(having) + 0.5))
-        for key in having:
+        called = {key for key, call in calls.items() if term.word in call}
+        weight = term.boost * math.log(1 + (len(rows) + 1) / (len(having | called) + 0.5))
+        total += weight
+        for key in called:
+            named[key] += weight
+        for key in having | called:
             scores[key] += weight
         for key in unsure:
             scores[key] += 0.0 if key in having else weight / 2
-    ranked = sorted(rows, key=lambda key: (scores[key], rows[key][2], key), reverse=True)
+    ranked = sorted(rows, key=lambda key: (scores[key] + named[key], rows[key][2], key), reverse=True)
     if question.terms and not (question.head or question.tail or question.paths):
         ranked = [key for key in ranked if scores[key] > 0]
-    return [Candidate(key, rows[key][1], scores[key]) for key in ranked[:limit]]
+    return [Candidate(key, rows[key][1], named[key] / total) for key in ranked[:limit]]
+
+
+def _calls(conn: Connection, scope: str | None) -> dict[int, str]:
+    """What brought each content in scope about, lowercase."""
+    query = "SELECT content, call FROM sighting WHERE call <> ''"
+    if scope is None:
+        rows = conn.execute(query)
+    else:
+        rows = conn.execute(
+            f"{records.SCOPE} {query} AND session IN (SELECT id FROM scope)", (records.name(scope),)
+        )
+    calls: dict[int, str] = {}
+    for key, call in rows:
+        calls[key] = f"{calls.get(key, '')} {records.unname(call).lower()}"
+    return calls
 
 
 def _in_scope(scope: str | None) -> tuple[str, tuple[str | bytes, ...]]:

@@ -43,8 +43,11 @@ def find_values(text: str, path: str, *, limit: int | None = None) -> list[Span]
     Raises:
         PathError: `path` is malformed, or `text` is not JSON as far as it was read.
     """
-    spans = [_root(text)]
-    for step in _steps(path):
+    steps, spans = _steps(path), [_root(text)]
+    if steps and isinstance(steps[0].pick, int) and text[spans[0][0]] == "{":
+        # Objects one after the other, as in NDJSON, count as an array.
+        spans = _picked(list(_roots(text, spans[0])), steps.pop(0).pick)
+    for step in steps:
         spans = [span for parent in spans for span in _children(text, parent, step)]
     return spans[:limit]
 
@@ -86,13 +89,26 @@ def _children(text: str, parent: Span, step: _Step) -> Iterator[Span]:
     if step.deep:
         yield from (span for key, span in _members(text, parent, deep=True) if key == step.pick)
     elif isinstance(step.pick, int):
-        spans = [span for key, span in _members(text, parent) if key is None]
-        if -len(spans) <= step.pick < len(spans):
-            yield spans[step.pick]
+        yield from _picked([span for key, span in _members(text, parent) if key is None], step.pick)
     else:
         for key, span in _members(text, parent):
             if step.pick is None or key == step.pick:
                 yield span
+
+
+def _picked(spans: list[Span], at: int | str | None) -> list[Span]:
+    return [spans[at]] if isinstance(at, int) and -len(spans) <= at < len(spans) else []
+
+
+def _roots(text: str, first: Span) -> Iterator[Span]:
+    """Each of the values that stand one after the other."""
+    depth, start = 0, first[0]
+    for found in _SIGN.finditer(text, *first):
+        if depth == 0:
+            start = found.start()
+        depth += (found.group() in _OPENERS) - (found.group() in _CLOSERS)
+        if depth == 0:
+            yield start, found.end()
 
 
 @dataclass(slots=True)

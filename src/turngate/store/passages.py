@@ -12,7 +12,7 @@ import heapq
 import math
 from collections import Counter
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
 from turngate.store.jsonpath import PathError, find_values
@@ -34,13 +34,18 @@ _MAX_RANKED = 3_000
 #: Share of a word's weight that counts when it stands one, two or three units off.
 _NEARBY_SHARES = ((1, 0.35), (2, 0.2), (3, 0.1))
 #: Units shown around one that answers: what is named above is told below, more often than the reverse.
-_BEFORE, _AFTER = 2, 4
+_BEFORE, _AFTER = 4, 4
+#: Around one of many that answer equally well: then the list of them is the answer.
+_MANY, _AROUND_MANY = 24, 1
 #: Units at an end of the text when the question asks for that end, and when it does not.
 _END_UNITS, _GLANCE_UNITS = 12, 4
 #: A value that a JSON path names is shown up to this length; a longer one only draws attention to its place.
 _MAX_VALUE_CHARS = 3_000
 #: Where the ends of the text come in, as shares of the best unit's score.
-_ASKED_SHARE, _GLANCE_SHARE = 0.7, 0.3
+_ASKED_SHARE, _GLANCE_SHARE = 1.01, 0.3
+#: Share of a word's weight for the first unit behind a literal stretch that has the word: what is named in a
+#: heading is told somewhere below. Up to so many stretches, so many units below.
+_NEXT_SHARE, _NEXT_STRETCHES, _NEXT_UNITS = 0.5, 20, 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +89,17 @@ def scan(text: str, question: Question) -> Scan:
         for at in _occurrences(low, term):
             unit = bisect.bisect_right(result.starts, at) - 1
             result.found[unit] = result.found.get(unit, 0) | 1 << bit
+    whole = sum(map(len, question.literals))
     for literal in question.literals:
-        at, seen = low.find(literal), 0
-        while at >= 0 and seen < _MAX_OCCURRENCES:
+        places = list(islice(_finds(low, literal), _MAX_OCCURRENCES))
+        for at in places:
             unit = bisect.bisect_right(result.starts, at) - 1
-            share = len(literal) / sum(map(len, question.literals))
-            result.literal[unit] = min(1.0, result.literal.get(unit, 0.0) + share)
-            at, seen = low.find(literal, at + len(literal)), seen + 1
-    result.pinned = _named_values(text, question)
+            result.literal[unit] = min(1.0, result.literal.get(unit, 0.0) + len(literal) / whole)
+        if 0 < question.nth <= len(places) and not result.pinned:
+            unit = bisect.bisect_right(result.starts, places[question.nth - 1]) - 1
+            end = min(result.units, unit + _AFTER)
+            result.pinned.append((result.starts[max(0, unit - 1)], result.starts[end]))
+    result.pinned += _named_values(text, question)
     return result
 
 
@@ -114,6 +122,7 @@ def rank(result: Scan, question: Question, term_weights: Sequence[float]) -> Ite
     scores = _scores(result, term_weights)
     order = sorted(scores, key=lambda unit: (-scores[unit], -unit if question.tail else unit))
     best = scores[order[0]] if order else 1.0
+    equals = Counter(scores.values())
     taken: set[int] = set()
     for start, end in result.pinned:
         yield Passage(start, end, 2 * best)
@@ -121,7 +130,9 @@ def rank(result: Scan, question: Question, term_weights: Sequence[float]) -> Ite
     for unit in order:
         while ends and ends[0][1] >= scores[unit]:
             yield from _take(result, taken, *ends.pop(0))
-        yield from _take(result, taken, range(unit - _BEFORE, unit + _AFTER + 1), scores[unit])
+        crowded = equals[scores[unit]] > _MANY
+        before, after = (_AROUND_MANY, _AROUND_MANY) if crowded else (_BEFORE, _AFTER)
+        yield from _take(result, taken, range(unit - before, unit + after + 1), scores[unit])
     for units, score in ends:
         yield from _take(result, taken, units, score)
     yield from _take(result, taken, range(result.units), 0.0)
@@ -141,8 +152,26 @@ def _scores(result: Scan, term_weights: Sequence[float]) -> dict[int, float]:
     }
     for unit in result.literal.keys() - own.keys():
         own[unit] = everything * result.literal[unit]
+    for unit, share in _told_below(result, term_weights):
+        own[unit] += share
     top = heapq.nlargest(_MAX_RANKED, own, key=own.__getitem__)
     return {unit: own[unit] + _nearby(result.found, unit, weigh) for unit in top}
+
+
+def _told_below(result: Scan, term_weights: Sequence[float]) -> Iterator[tuple[int, float]]:
+    """Units that are the first with some word behind a literal stretch, and what that adds to each."""
+    if not 0 < len(result.literal) <= _NEXT_STRETCHES:
+        return
+    for unit in sorted(result.literal):
+        seen = result.found.get(unit, 0)
+        for below in range(unit + 1, min(unit + _NEXT_UNITS, result.units)):
+            fresh = result.found.get(below, 0) & ~seen
+            if fresh:
+                seen |= fresh
+                yield (
+                    below,
+                    _NEXT_SHARE * sum(weight for bit, weight in enumerate(term_weights) if fresh >> bit & 1),
+                )
 
 
 def _nearby(found: dict[int, int], unit: int, weigh: object) -> float:
@@ -200,13 +229,16 @@ def _lower(text: str) -> str:
 
 
 def _occurrences(low: str, term: Term) -> Iterator[int]:
-    word, at = term.word, low.find(term.word)
-    for _ in range(_MAX_OCCURRENCES):
-        if at < 0:
-            return
-        if not term.whole or _alone(low, at, at + len(word)):
+    for at in islice(_finds(low, term.word), _MAX_OCCURRENCES):
+        if not term.whole or _alone(low, at, at + len(term.word)):
             yield at
-        at = low.find(word, at + len(word))
+
+
+def _finds(low: str, part: str) -> Iterator[int]:
+    at = low.find(part)
+    while at >= 0:
+        yield at
+        at = low.find(part, at + len(part))
 
 
 def _alone(low: str, start: int, end: int) -> bool:

@@ -136,14 +136,14 @@ _SYNONYMS: dict[str, tuple[str, ...]] = {
     "fail": ("fail", "error"),
     "error": ("error", "exception", "fail"),
     "exception": ("exception", "error"),
-    "commit": ("commit",),
-    "warn": ("warn",),
     "crash": ("crash", "panic", "segfault"),
-    "ran": ("ran",),
+    "verdict": ("fail", "passed", "ok"),
+    "total": ("passed", "fail"),
 }
 _QUOTED = re.compile(r"`+([^`]{1,2000})`+|\"([^\"]{2,2000})\"|(?<![\w])'([^']{2,2000})'(?![\w])")
 _BLANK = re.compile(r"_{3,}|\.{3,}|…")
 _JSON_PATH = re.compile(r"\$(?:\.\.?[\w*-]+|\[[^\]\s]{1,100}\])+")
+_NTH = re.compile(r"\b(?:occurrence|match|instance)\s+(?:no\.?\s*|number\s+)?#?(\d{1,6})\b", re.IGNORECASE)
 _SUFFIXES = ("ings", "ing", "ies", "ied", "ed", "es", "s")
 #: A shorter stem would find too much.
 _MIN_STEM_CHARS = 4
@@ -179,28 +179,34 @@ class Question:
     """Whether it asks for the beginning."""
     tail: bool
     """Whether it asks for the end."""
+    nth: int
+    """Which occurrence of its literal it asks for, from 1; 0 when it doesn't say."""
 
 
 def ask(query: str) -> Question:
     """Take `query` apart."""
     query = query[:20_000]
     spans = [next(group for group in found.groups() if group) for found in _QUOTED.finditer(query)]
-    literals = tuple(
-        dict.fromkeys(
-            piece.strip().lower() for span in spans for piece in _BLANK.split(span) if len(piece.strip()) > 1
-        )
-    )
     bare = _QUOTED.sub(" ", query)
     bare_runs = runs(bare)
     quoted_runs = [run for span in spans for run in runs(_BLANK.sub(" ", span))]
     terms = _terms(quoted_runs, bare_runs)
     return Question(
         terms=terms,
-        literals=literals,
+        literals=_literals(query, spans),
         paths=tuple(dict.fromkeys(_JSON_PATH.findall(query))),
         head=not _HEAD_CUES.isdisjoint(bare_runs),
         tail=not _TAIL_CUES.isdisjoint(bare_runs),
+        nth=next((int(found[1]) for found in _NTH.finditer(bare)), 0),
     )
+
+
+def _literals(query: str, spans: list[str]) -> tuple[str, ...]:
+    """Quoted stretches between blanks. What is quoted may hold the quote's own sign, so the widest counts too."""
+    first, last = query.find("`"), query.rfind("`")
+    widest = [query[first + 1 : last]] if query.count("`") > 2 else []  # noqa: PLR2004 - one pair
+    pieces = (piece.strip().lower() for span in (*widest, *spans) for piece in _BLANK.split(span))
+    return tuple(dict.fromkeys(piece for piece in pieces if len(piece) > 1))
 
 
 def _terms(quoted_runs: list[str], bare_runs: list[str]) -> tuple[Term, ...]:

@@ -65,6 +65,8 @@ class Sighting:
     """Kind of output."""
     tool: str = ""
     """The tool."""
+    call: str = ""
+    """What brought the content about."""
 
 
 def name(text: str) -> str | bytes:
@@ -198,12 +200,12 @@ def see(conn: Connection, key: int, sighting: Sighting, now: float) -> None:
     touch(conn, sighting.session, now)
     conn.execute("UPDATE content SET used_at = max(used_at, ?) WHERE key = ?", (now, key))
     conn.execute(
-        """INSERT INTO sighting (session, content, turn, how, call_id, kind, tool, at)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+        """INSERT INTO sighting (session, content, turn, how, call_id, kind, tool, call, at)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
         ON CONFLICT DO UPDATE SET at = max(at, excluded.at)""",
         (
             name(sighting.session), key, sighting.turn, sighting.how, name(sighting.call_id),
-            name(sighting.kind), name(sighting.tool), now,
+            name(sighting.kind), name(sighting.tool), name(sighting.call), now,
         ),
     )  # fmt: skip
 

@@ -63,6 +63,7 @@ _BASE = (
         call_id TEXT NOT NULL,
         kind TEXT NOT NULL,
         tool TEXT NOT NULL,
+        call TEXT NOT NULL,
         at REAL NOT NULL,
         PRIMARY KEY (session, content, turn, how, call_id)
     ) WITHOUT ROWID""",

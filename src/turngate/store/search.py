@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import merge
 from typing import TYPE_CHECKING
 
@@ -27,8 +27,10 @@ _log = logging.getLogger("turngate.store")
 #: Contents whose text is read, and how much text in all: bounds time and memory of one search.
 _MAX_READ = 40
 _MAX_READ_BYTES = 96 * 1024**2
-#: A passage this weak beside the best is not worth a reader's attention.
+#: A content whose best passage is this weak beside the best of all is not shown.
 _MIN_SHARE = 0.12
+#: What it adds to a content's passages, as a share of the question's weight, when its call is what it names.
+_CALL_SHARE = 1.5
 #: Cost in characters of naming a hit and of naming a passage's lines.
 _HIT_CHARS, _RANGE_CHARS = 120, 24
 _ELLIPSIS = "…"
@@ -43,6 +45,10 @@ class _Found:
     #: Start of each line, and the text's end.
     lines: list[int]
     passages: list[Passage]
+    #: Share of the question's weight that its call has.
+    named: float
+    #: Of its best passage that is shown, what its call adds included.
+    score: float = 0.0
 
 
 def search(
@@ -74,37 +80,53 @@ def _read(
             continue
         if original is not None:
             text = index.readable(original.text)
-            yield _Found(original, scan(text, question), line_starts(text), [])
+            yield _Found(original, scan(text, question), line_starts(text), [], candidate.named)
 
 
 def _choose(found: list[_Found], question: Question, limit: int, limit_chars: int) -> None:
     """Hand out the characters to the best passages of all contents."""
     term_weights = weights([each.scan for each in found], question)
     streams = [
-        ((-passage.score, number, passage) for passage in rank(each.scan, question, term_weights))
+        _stream(
+            number, rank(each.scan, question, term_weights), _CALL_SHARE * each.named**2 * sum(term_weights)
+        )
         for number, each in enumerate(found)
     ]
-    left, best = limit_chars, 0.0
-    shown: set[int] = set()
+    left, best, shown = limit_chars, 0.0, 0
     for negative, number, passage in merge(*streams, key=lambda item: item[:2]):
-        best = best or -negative
-        if left < 2 * _RANGE_CHARS or -negative < _MIN_SHARE * best:
+        each, best = found[number], best or -negative
+        if not each.passages:
+            if shown >= limit or -negative < _MIN_SHARE * best or left < 2 * _HIT_CHARS:
+                continue
+            each.score = -negative
+            shown += 1
+            left -= _HIT_CHARS
+        if left < 2 * _RANGE_CHARS:
             break
-        if number not in shown and len(shown) >= limit:
-            continue
-        left -= _RANGE_CHARS if number in shown else _HIT_CHARS
-        shown.add(number)
-        fitted = _fitted(passage, left)
-        found[number].passages.append(fitted)
-        left -= fitted.end - fitted.start
+        left -= _extend(each.passages, _fitted(passage, left))
+
+
+def _stream(number: int, ranked: Iterator[Passage], bonus: float) -> Iterator[tuple[float, int, Passage]]:
+    """A content's passages, best first, with what orders them among those of all contents."""
+    for passage in ranked:
+        yield -passage.score - bonus, number, passage
+
+
+def _extend(chosen: list[Passage], more: Passage) -> int:
+    """Add a passage, to one that it touches if there is one; returns the characters that costs."""
+    for at, passage in enumerate(chosen):
+        if more.start == passage.end:
+            chosen[at] = replace(passage, end=more.end)
+            return more.end - more.start
+        if more.end == passage.start:
+            chosen[at] = replace(passage, start=more.start)
+            return more.end - more.start
+    chosen.append(more)
+    return more.end - more.start + _RANGE_CHARS
 
 
 def _fitted(passage: Passage, left: int) -> Passage:
-    return (
-        passage
-        if passage.end - passage.start <= left
-        else Passage(passage.start, passage.start + max(left, 0), passage.score)
-    )
+    return replace(passage, end=min(passage.end, passage.start + max(0, left - _RANGE_CHARS)))
 
 
 def _hit(conn: Connection, scope: str | None, found: _Found) -> Hit:
@@ -118,7 +140,7 @@ def _hit(conn: Connection, scope: str | None, found: _Found) -> Hit:
         tool=tool,
         total_lines=line_count(found.scan.text),
         lines=tuple(piece for passage in found.passages for piece in _pieces(found, passage)),
-        score=found.passages[0].score,
+        score=found.score,
     )
 
 

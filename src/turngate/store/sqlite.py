@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 Clock = Callable[[], float]
 
+#: Enough to tell one call from another; a file that is written whole is no name for its result.
+_MAX_CALL_CHARS = 2_000
+
 
 def short_hash(data: bytes, length: int) -> str:
     """The first `length` hex digits of the content's hash."""
@@ -76,9 +79,27 @@ class SqliteStore:
         self._limits = Limits(path, self.settings, self._connections, self._index)
 
     def put(
-        self, data: bytes, *, session: str, turn: int = 0, kind: str = "", tool: str = "", call_id: str = ""
+        self,
+        data: bytes,
+        *,
+        session: str,
+        turn: int = 0,
+        kind: str = "",
+        tool: str = "",
+        call_id: str = "",
+        call: str = "",
     ) -> Stored:
         """Store `data`; it is durable when this returns.
+
+        Args:
+            data: the exact bytes.
+            session: who sees it.
+            turn: when.
+            kind: kind of output.
+            tool: the tool it came from.
+            call_id: the host's id of the tool call.
+            call: what brought it about, such as the tool's name and arguments; a search finds the content by
+                these words too. Secrets in it are always replaced, and a long one is cut.
 
         Raises:
             StoreFullError: the limit is reached and all that could go is in view of live sessions.
@@ -87,7 +108,9 @@ class SqliteStore:
         """
         data, redacted = self._without_secrets(data)
         sha256, now = codec.digest(data), self._clock()
-        sighting = Sighting(session, turn, "stored", call_id, kind, tool)
+        sighting = Sighting(
+            session, turn, "stored", call_id, kind, tool, self._redactor(call)[:_MAX_CALL_CHARS]
+        )
         with store_errors(self.path):
             held, damaged = self._held(sha256)
             packed = None if held else codec.pack(data)
