@@ -7,13 +7,14 @@ import math
 import threading
 import time
 from collections import deque
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from turngate import ingress, marker, tokens
 from turngate.compress import shorten
 from turngate.errors import StoreError, StoreUnavailableError, TurngateError, UnknownContentError
 from turngate.ingress import Arrival
-from turngate.store import Hit, Original, Retrieved, Store, Stored, decode, select, to_bytes
+from turngate.store import REDACTED_NOTE, Hit, Original, Retrieved, Store, Stored, decode, select, to_bytes
 from turngate.store import expand as expand_markers
 from turngate.tally import Flow, Stats, Tally
 
@@ -194,6 +195,8 @@ class Session:
             text = expand_markers(text, self._lookup)
         found = select(text, lines=lines, pattern=pattern, context=context, page=page, path=path, query=query)
         self._give_back(original, found.text)
+        if original.redacted:
+            found = replace(found, note="; ".join(filter(None, (found.note, REDACTED_NOTE))))
         return found
 
     def original(self, ref: str) -> Original:

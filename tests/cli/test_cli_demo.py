@@ -46,6 +46,18 @@ class TestDemo:
         assert sum(row["tokens_before"] for row in rows) == value["total"]["total"]["tokens_before"]
         assert sum(row["tokens_after"] for row in rows) == value["total"]["total"]["tokens_after"]
 
+    @pytest.mark.parametrize(
+        ("preview", "hidden"),
+        [
+            ("42 of 1,204 lines", "1,162 of 1,204 lines"),
+            ("3 of 3 values, 62 of 452 lines", "390 of 452 lines"),
+            ("6 of 6 lines", ""),
+            ("", ""),
+        ],
+    )
+    def test_what_is_hidden_is_read_from_the_marker(self, preview, hidden):
+        assert demo_module._hidden(preview) == hidden
+
     def test_a_result_that_comes_back_changed_fails(self, run, monkeypatch):
         monkeypatch.setattr(demo_module.store, "to_bytes", lambda text: text.encode() + b"!")
         done = run("demo")

@@ -73,7 +73,9 @@ class TestShortened:
             session = gate.session("s")
             found = marker.parse(session.tool_result(name="bash", text=text))
             assert found.get("redacted") == "yes"
-            assert "MIIB" not in session.retrieve(found.hash).text
+            back = session.retrieve(found.hash)
+            assert "MIIB" not in back.text
+            assert "not the original" in back.note
 
 
 class TestPassed:

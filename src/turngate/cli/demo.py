@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import tempfile
 from dataclasses import asdict, dataclass
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
 RECORDING = "data/demo_session.json.zst"
 SESSION = "demo"
 #: Widths of the table's two wide columns: with the others, 110 characters.
-CALL_CHARS, VIEW_CHARS = 44, 32
+CALL_CHARS, HIDDEN_CHARS = 44, 32
+_SHOWN = re.compile(r"([\d,]+) of ([\d,]+) (\w+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +69,8 @@ class Row:
     """Estimate, as it is shown, marker included."""
     hash: str
     """Marker id; empty where it passed through."""
-    in_view: str
-    """What the marker says of it: how much of what is in view."""
+    hidden: str
+    """How much of it is hidden, in its own units."""
 
     @property
     def saved_share(self) -> float:
@@ -153,8 +155,14 @@ def _row(result: Result, shown: str) -> Row:
         tokens_before=tokens.estimate(result.text),
         tokens_after=tokens.estimate(shown),
         hash=found.hash if found else "",
-        in_view=found.preview if found else "",
+        hidden=_hidden(found.preview) if found else "",
     )
+
+
+def _hidden(preview: str) -> str:
+    """What "42 of 1,204 lines" in a marker's preview leaves out: "1,162 of 1,204 lines"."""
+    parts = [(int(a.replace(",", "")), int(b.replace(",", "")), c) for a, b, c in _SHOWN.findall(preview)]
+    return ", ".join(f"{total - kept:,} of {total:,} {unit}" for kept, total, unit in parts if total > kept)
 
 
 def _brief(args: str) -> str:
@@ -195,7 +203,7 @@ def _table(rows: list[Row]) -> Table:
     table.add_column("kind", no_wrap=True)
     for name in ("before", "after", "saved"):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("in view", no_wrap=True)
+    table.add_column("hidden", no_wrap=True)
     for row in rows:
         table.add_row(*_cells(row))
     return table
@@ -209,7 +217,7 @@ def _cells(row: Row) -> tuple[Text, ...]:
         Text(f"{row.tokens_before:,}", style),
         Text(f"{row.tokens_after:,}", style),
         Text(f"{row.saved_share:.0%}" if row.hash else "", "green"),
-        Text(_cut(row.in_view or "all of it", VIEW_CHARS), style),
+        Text(_cut(row.hidden or ("inside long lines" if row.hash else "-"), HIDDEN_CHARS), style),
     )
 
 
