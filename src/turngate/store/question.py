@@ -12,125 +12,22 @@ from dataclasses import dataclass
 
 from turngate.store.words import cut, runs
 
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
 #: Words that a question has and its answer has not. English only; other languages' rank low by frequency.
-STOP_WORDS = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "are",
-        "as",
-        "at",
-        "be",
-        "been",
-        "but",
-        "by",
-        "can",
-        "could",
-        "did",
-        "do",
-        "does",
-        "for",
-        "from",
-        "had",
-        "has",
-        "have",
-        "how",
-        "i",
-        "if",
-        "in",
-        "into",
-        "is",
-        "it",
-        "its",
-        "me",
-        "my",
-        "name",
-        "of",
-        "on",
-        "or",
-        "our",
-        "please",
-        "show",
-        "tell",
-        "than",
-        "that",
-        "the",
-        "their",
-        "them",
-        "then",
-        "there",
-        "these",
-        "they",
-        "this",
-        "those",
-        "to",
-        "was",
-        "we",
-        "were",
-        "what",
-        "when",
-        "where",
-        "which",
-        "while",
-        "who",
-        "why",
-        "will",
-        "with",
-        "would",
-        "you",
-        "your",
-        "any",
-        "all",
-        "give",
-        "find",
-        "quote",
-        "complete",
-        "appear",
-        "appears",
-        "begins",
-        "starts",
-        "value",
-        "carry",
-        "carries",
-        "occurrence",
-        "output",
-        "result",
-        "results",
-        "tool",
-        "call",
-        "later",
-        "needs",
-        "blank",
-        "goes",
-        "first",
-        "seen",
-        "line",
-        "text",
-        "answer",
-    ]
+STOP_WORDS = _set(
+    "a an and are as at be been but by can could did do does for from had has have how i if in into is it its "
+    "me my name of on or our please show tell than that the their them then there these they this those to was "
+    "we were what when where which while who why will with would you your any all give find quote complete "
+    "appear appears begins starts value carry carries occurrence output result results tool call later needs "
+    "blank goes first seen line text answer"
 )
 #: Cues that ask for an end of the text, not for a word in it.
-_TAIL_CUES = frozenset(
-    [
-        "last",
-        "final",
-        "finally",
-        "end",
-        "ends",
-        "ended",
-        "ending",
-        "finish",
-        "finished",
-        "summary",
-        "total",
-        "totals",
-        "verdict",
-    ]
-)
-_HEAD_CUES = frozenset(
-    ["first", "header", "headers", "heading", "title", "start", "top", "beginning", "column", "columns"]
-)
+_TAIL_CUES = _set("last final finally end ends ended ending finish finished summary total totals verdict")
+_HEAD_CUES = _set("first header headers heading title start top beginning column columns")
 #: What outputs call the things that people ask about.
 _SYNONYMS: dict[str, tuple[str, ...]] = {
     "fail": ("fail", "error"),
@@ -202,7 +99,7 @@ def ask(query: str) -> Question:
 
 
 def _literals(query: str, spans: list[str]) -> tuple[str, ...]:
-    """Quoted stretches between blanks. What is quoted may hold the quote's own sign, so the widest counts too."""
+    """Quoted stretches between blanks. They may hold the quote's own sign, so the widest counts too."""
     first, last = query.find("`"), query.rfind("`")
     widest = [query[first + 1 : last]] if query.count("`") > 2 else []  # noqa: PLR2004 - one pair
     pieces = (piece.strip().lower() for span in (*widest, *spans) for piece in _BLANK.split(span))
