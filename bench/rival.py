@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -20,33 +21,33 @@ if TYPE_CHECKING:
     from bench.corpus import Sample
 
 RIVAL = "headroom-ai==0.42.0"
-HOME = Path(".bench") / "headroom"
+FOLDER = Path(".bench")
 #: It chooses by the name of some tools (Read, Grep, …); this one is none of them.
 NEUTRAL_TOOL = "run_tool"
 
 
-def python_of_rival() -> Path:
-    """The interpreter of the rival's own environment, built when it is missing (about 500 MB)."""
-    python = HOME / "bin" / "python"
-    ready = HOME / RIVAL
+def home_of(package: str) -> Path:
+    """The rival's own environment, built when it is missing (about 500 MB)."""
+    home = FOLDER / re.sub(r"\W+", "-", package)
+    ready = home / "ready"
     if not ready.exists():
-        print(f"building {HOME} with {RIVAL} …", flush=True)
-        subprocess.run([sys.executable, "-m", "venv", str(HOME)], check=True)
-        subprocess.run([str(python), "-m", "pip", "install", "-q", RIVAL], check=True)
+        print(f"building {home} with {package} …", file=sys.stderr, flush=True)
+        subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
+        subprocess.run([str(home / "bin" / "python"), "-m", "pip", "install", "-q", package], check=True)
         ready.touch()
-    return python.absolute()
+    return home.absolute()
 
 
-def environment(home: str) -> dict[str, str]:
+def environment(home: Path, scratch: str) -> dict[str, str]:
     """No network, no telemetry, no cache on disk, and a store that starts empty.
 
     Its o200k ranks come from the litellm wheel that it depends on; without them it counts by an estimate.
     """
-    ranks = next(HOME.glob("lib/python*/site-packages/litellm/litellm_core_utils/tokenizers"))
+    ranks = next(home.glob("lib/python*/site-packages/litellm/litellm_core_utils/tokenizers"))
     kept = {name: value for name, value in os.environ.items() if not name.startswith("HEADROOM")}
     return kept | {
-        "HOME": home,
-        "XDG_CACHE_HOME": home,
+        "HOME": scratch,
+        "XDG_CACHE_HOME": scratch,
         "HEADROOM_OFFLINE": "1",
         "HEADROOM_TELEMETRY": "off",
         "HEADROOM_TELEMETRY_DISABLED": "1",
@@ -54,23 +55,24 @@ def environment(home: str) -> dict[str, str]:
         "HEADROOM_COMPRESSION_CACHE_DISK": "0",
         "HF_HUB_OFFLINE": "1",
         "LITELLM_LOCAL_MODEL_COST_MAP": "True",
-        "TIKTOKEN_CACHE_DIR": str(ranks.absolute()),
+        "TIKTOKEN_CACHE_DIR": str(ranks),
     }
 
 
 class Headroom:
     """An arm that asks a worker in the rival's environment."""
 
-    def __init__(self) -> None:
+    def __init__(self, package: str = RIVAL) -> None:
         self.faults = 0
-        self._home = tempfile.TemporaryDirectory()
+        self._scratch = tempfile.TemporaryDirectory()
+        home = home_of(package)
         self._worker = subprocess.Popen(
-            [str(python_of_rival()), str(Path(__file__).with_name("headroom_worker.py").absolute())],
+            [str(home / "bin" / "python"), str(Path(__file__).with_name("headroom_worker.py").absolute())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env=environment(self._home.name),
-            cwd=self._home.name,
+            env=environment(home, self._scratch.name),
+            cwd=self._scratch.name,
             text=True,
         )
 
@@ -90,7 +92,7 @@ class Headroom:
     def __exit__(self, *_: object) -> None:
         self._worker.stdin.close()
         self._worker.wait()
-        self._home.cleanup()
+        self._scratch.cleanup()
 
 
 COLUMNS = {
@@ -132,6 +134,9 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--budget", choices=("default", "wide"), default="default")
     parser.add_argument("--only", choices=("outputs", "results"))
     parser.add_argument("--kinds", default="", help="only these kinds of single outputs, comma-separated")
+    parser.add_argument(
+        "--package", default=RIVAL, help="what to install, such as 'headroom-ai[proxy]==0.42.0'"
+    )
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args(argv)
     counts, answer = Counts(), {}
@@ -141,7 +146,7 @@ def main(argv: list[str]) -> int:
         sets.clear()
     if args.only != "outputs" and not kinds:
         sets["results in trajectories"] = lambda: corpus.results(args.corpus)
-    with Headroom() as headroom:
+    with Headroom(args.package) as headroom:
         ways = {
             "turngate": arms.turngate(args.budget),
             "headroom": headroom,
