@@ -296,7 +296,9 @@ class Session:
 
     def _passes(self, text: str) -> str:
         """Why this session must let the result pass untouched, or ""."""
-        if hash(text) in self._answers:
+        with self._lock:
+            answered = hash(text) in self._answers
+        if answered:
             return "retrieved"
         found = marker.parse(text)
         if found and self._store(reading=True).known([found.hash], session=self.id):
@@ -312,7 +314,8 @@ class Session:
 
     def _give_back(self, original: Original, text: str) -> None:
         """Count what came back, and let it feed the index."""
-        self._answers.append(hash(text))
+        with self._lock:
+            self._answers.append(hash(text))
         for tally in self._tallies:
             tally.retrieved(len(to_bytes(text)), tokens.estimate(text))
         self._note("retrieved", original.sha256)

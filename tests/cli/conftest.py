@@ -59,6 +59,6 @@ def log():
 @pytest.fixture
 def stored(run, log):
     """The marker id of the log, which is in the store."""
-    done = run("shorten", stdin=log)
+    done = run("shorten", "--session", "mine", stdin=log)
     assert done.code == 0
     return done.text.split("CCR:")[1].split("|")[0]

@@ -118,7 +118,7 @@ class TestRetrieve:
         assert "copy the whole id from a marker" in done.err
 
     def test_a_session_sees_only_its_own(self, run, stored):
-        assert run("retrieve", stored, "--session", "cli").code == 0
+        assert run("retrieve", stored, "--session", "mine").code == 0
         assert run("retrieve", stored, "--session", "other").code == 1
 
     @pytest.mark.parametrize(
@@ -160,10 +160,10 @@ class TestSearch:
         assert "nothing found" in done.err
 
     def test_by_session(self, run, stored):
-        assert run("search", "ledger", "--session", "cli").code == 0
+        assert run("search", "ledger", "--session", "mine").code == 0
         assert run("search", "ledger", "--session", "other").code == 1
         assert run("search", "ledger", "--all").code == 0
-        assert run("search", "ledger", "--all", "--session", "cli").code == 2
+        assert run("search", "ledger", "--all", "--session", "mine").code == 2
 
     def test_json(self, run, stored):
         (hit,) = run("search", "ledger", "--json").json

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
 
     from turngate.cli.app import Given
     from turngate.settings import Settings
-
-#: The session of what is shortened by hand.
-CLI_SESSION = "cli"
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs instead of text.")
 session_option = click.option("--session", metavar="ID", help="Only what this session may see.")
@@ -47,6 +45,11 @@ def open_existing(given: Given) -> Gate:
             f"there is no store at {gate.path} yet; shorten something first, or name its folder: --data-dir"
         )
     return gate
+
+
+def session_of_today() -> str:
+    """The session of what is shortened by hand: one a day, so that old ones stop being live and can go."""
+    return f"cli-{datetime.now(UTC):%Y-%m-%d}"
 
 
 def write_bytes(data: bytes) -> None:

@@ -13,13 +13,13 @@ import click
 
 from turngate import compress, ingress, store, tokens
 from turngate.cli.common import (
-    CLI_SESSION,
     answer,
     json_option,
     load,
     open_existing,
     open_gate,
     print_json,
+    session_of_today,
     session_option,
     warn,
     write_bytes,
@@ -46,7 +46,9 @@ SHOWN_LINES = 6
 @click.option("--question", help="What is wanted; words of it weigh in what stays in view.")
 @click.option("--budget", type=click.Choice(["default", "wide"]), help="How much stays in view.")
 @click.option("--store/--no-store", "keep", default=True, show_default=True, help="Keep the original.")
-@click.option("--session", default=CLI_SESSION, show_default=True, help="The session that it belongs to.")
+@click.option(
+    "--session", default=session_of_today, show_default="cli-DATE", help="The session that it belongs to."
+)
 @json_option
 @click.pass_obj
 def shorten(
