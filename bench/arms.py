@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from hashlib import sha256
 from time import perf_counter, thread_time
 from typing import TYPE_CHECKING
 
-from turngate import marker
-from turngate.compress import Shortened, shorten
-from turngate.compress.budget import LEAST_SAVED_TOKENS, MOST_SHOWN_SHARE
+from turngate.compress import shorten
+from turngate.ingress import Arrival, passes, pays, render
 from turngate.settings import Settings
 from turngate.tokens import estimate
 
@@ -38,42 +36,25 @@ class Outcome:
     """The shortened text without its marker; None when the original is shown."""
 
 
-Arm = "Callable[[Sample], Outcome]"
-
-
 def turngate(budget: str = "default") -> Callable[[Sample], Outcome]:
-    """The gate's own rules: skip list, threshold, `shorten`, and the marker must still leave a gain."""
-    settings = Settings()
+    """What a session would show, decided by the session's own rules, without a store."""
+    settings = Settings(budget=budget)
 
     def arm(sample: Sample) -> Outcome:
-        size = len(sample.text.encode("utf-8", "surrogatepass"))
-        skipped = any(fnmatchcase((sample.tool or "").lower(), p.lower()) for p in settings.skip_tools)
-        if skipped or size < settings.threshold_bytes:
+        arrival = Arrival(sample.tool or "", sample.text, sample.args)
+        if passes(arrival, settings):
             return Outcome(sample.text, 0.0)
         start, cpu_start = perf_counter(), thread_time()
         short = shorten(sample.text, tool=sample.tool, args=sample.args, budget=budget)
         seconds, cpu = perf_counter() - start, thread_time() - cpu_start
-        if not short.changed:
-            return Outcome(sample.text, seconds, cpu, short.kind)
-        shown = marked(short, sample.text, size)
-        if not pays(shown, sample.text):
-            return Outcome(sample.text, seconds, cpu, short.kind)
-        return Outcome(shown, seconds, cpu, short.kind, short.text)
+        if short.changed:
+            data = arrival.stored_form()
+            shown = render(sha256(data).hexdigest()[:16], arrival.name, len(data), short)
+            if pays(shown, len(data), estimate(sample.text)):
+                return Outcome(shown, seconds, cpu, short.kind, short.text)
+        return Outcome(sample.text, seconds, cpu, short.kind)
 
     return arm
-
-
-def marked(short: Shortened, text: str, size: int) -> str:
-    """The shortened text below its marker line."""
-    ref = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    line = marker.render(marker.Marker(ref, "tool", size, "inline", short.preview, (("kind", short.kind),)))
-    return f"{line}\n{short.text}"
-
-
-def pays(shown: str, text: str) -> bool:
-    """Whether it still saves enough with the marker counted, as a session asks."""
-    before, after = estimate(text), estimate(shown)
-    return after <= MOST_SHOWN_SHARE * before and before - after >= LEAST_SAVED_TOKENS
 
 
 def head_tail(sample: Sample) -> Outcome:
