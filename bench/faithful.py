@@ -12,6 +12,8 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 # ECMA-48: control sequences, operating-system commands, charsets and single-character escapes.
@@ -208,9 +210,19 @@ def _check_json(original: str, body: str) -> list[str]:
     if own is None or shown is None:
         return ["the shortened text does not parse" if own else "the original is not JSON"]
     judge = _Judge(notes_for(original, body), *_json_notes(original, body))
-    # Deep values are compared by recursion, three calls a level.
-    sys.setrecursionlimit(max(sys.getrecursionlimit(), 4 * MOST_DEPTH))
-    return [fault for fault in [judge.box(shown, own, "$")] if fault]
+    with _room_for_depth():
+        return [fault for fault in [judge.box(shown, own, "$")] if fault]
+
+
+@contextmanager
+def _room_for_depth() -> Iterator[None]:
+    """Deep values are compared by recursion, three calls a level."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, 4 * MOST_DEPTH))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def _json_notes(original: str, body: str) -> tuple[re.Pattern[str], re.Pattern[str]]:

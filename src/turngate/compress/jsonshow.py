@@ -109,7 +109,8 @@ class Writer:
         while tail < len(value) and self.spelling.splits_escape(value, tail):
             tail += 1
         raw = self.spelling.raw
-        return raw(value[:head]) + self.notes.inside(tail - head) + raw(value[tail:])
+        hidden = len(self.spelling.text(value[head:tail]))
+        return raw(value[:head]) + self.notes.inside(hidden) + raw(value[tail:])
 
 
 def kept_before(kept: set[int], total: int) -> list[int]:

@@ -16,6 +16,8 @@ from turngate.compress.units import Units, units_of
 
 #: A gap of so few bytes is shown: a note and the reader's attention would cost as much.
 BRIDGE_BYTES = 90
+#: Gaps are bridged, the narrowest first, for at most this share of the budget.
+BRIDGE_BUDGET_SHARE = 0.3
 #: Only the widest gap may carry a sample (some 16 tokens), and only where one form makes up most of it.
 SAMPLE_LEAST_LINES = 100
 SAMPLE_LEAST_SHARE = 0.8
@@ -60,12 +62,11 @@ def shorten_lines(doc: Doc, ways: Ways = PLAIN) -> Shown:
     budget = call.curve.tokens(sum(units.tokens)) if doc.budget_tokens is None else doc.budget_tokens
     aim = Aim(budget, failed=bool(call.failed), mentioned=call.asked, places=ways.places)
     kept = select(score(units, aim, ways.bonus), units.tokens, budget)
-    return show(units, kept, doc.notes)
+    return show(units, _bridge(units, kept, BRIDGE_BUDGET_SHARE * budget), doc.notes)
 
 
 def show(units: Units, kept: list[int], notes: Notes) -> Shown:
     """The kept units in order, with a note in each gap that is worth one."""
-    kept = _bridge(units, kept)
     shown = kept if units.lines is None else sorted({units.lines[index] for index in kept})
     hidden = _gaps(shown, units.line_count)
     texts = _lines(units, kept, notes)
@@ -102,18 +103,25 @@ def _gaps(shown: list[int], total: int) -> tuple[tuple[int, int], ...]:
     return tuple((a + 2, b) for a, b in zip(befores, afters, strict=True) if b - a > 1)
 
 
-def _bridge(units: Units, kept: list[int]) -> list[int]:
-    """`kept` and the units of every gap that is no longer than a note."""
+def _bridge(units: Units, kept: list[int], room: float) -> list[int]:
+    """`kept` and the units of gaps that are no longer than a note, within `room` tokens."""
     rows = units.rows
-    out: list[int] = []
+    gaps: list[tuple[int, int, int]] = []
     before = -1
     for index in [*kept, len(rows)]:
-        gap = index - before - 1
-        if 0 < gap <= BRIDGE_BYTES and sum(map(len, rows[before + 1 : index])) + gap <= BRIDGE_BYTES:
-            out.extend(range(before + 1, index))
-        out.append(index)
+        width = index - before - 1
+        if 0 < width <= BRIDGE_BYTES:
+            size = sum(map(len, rows[before + 1 : index])) + width
+            if size <= BRIDGE_BYTES:
+                gaps.append((size, before + 1, index))
         before = index
-    return out[:-1]
+    bridged: list[int] = []
+    for _, first, end in sorted(gaps):
+        room -= sum(units.tokens[first:end])
+        if room < 0:
+            break
+        bridged.extend(range(first, end))
+    return sorted(kept + bridged)
 
 
 def _line(units: Units, indices: list[int], notes: Notes) -> str:

@@ -1,0 +1,72 @@
+"""Recognition: each kind by an ordinary example of it."""
+
+import json
+
+import pytest
+from texts import log, records
+
+from turngate.compress import shorten
+
+ROWS = range(200)
+EXAMPLES = {
+    "json": json.dumps(records(100), indent=2),
+    "log": "\n".join(log(200)),
+    "diff": "diff --git a/x b/x\n--- a/x\n+++ b/x\n"
+    + "".join(f"@@ -{i},3 +{i},4 @@ def f\n context {i}\n-old {i}\n+new {i * 7}\n+more\n" for i in ROWS),
+    "search": "\n".join(f"src/pkg/mod_{i % 9}.py:{i}:    value = compute({i * 31})" for i in ROWS),
+    "listing": "\n".join(f"-rw-r--r-- 1 user user {i * 977 % 9999} Jan 31 08:00 file_{i}.txt" for i in ROWS),
+    "table": "id,name,city,score\n" + "\n".join(f"{i},name{i},city{i % 5},{i * 7 % 101}" for i in ROWS),
+    "trace": "".join(
+        f'Traceback (most recent call last):\n  File "/srv/a{i}.py", line {i}, in f\n    go()\nKeyError: {i}\n'
+        for i in ROWS
+    ),
+    "report": "\n".join(f"tests/test_mod.py::test_case_{i} PASSED" for i in ROWS)
+    + "\n== 200 passed in 3.1s ==",
+    "html": "<!doctype html><html><body>"
+    + "".join(f"<p>Paragraph {i * 31}</p>\n" for i in ROWS)
+    + "</body></html>",
+    "markdown": "# Title\n\n" + "\n".join(f"## Part {i}\n\n- point [a](b{i})\n\nText {i}.\n" for i in ROWS),
+    "text": "\n".join(f"Sentence number {i} says nothing of note about {i * 7919}." for i in ROWS),
+}
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_an_ordinary_example_is_recognised_and_shortened(kind):
+    result = shorten(EXAMPLES[kind])
+    assert (result.kind, result.changed) == (kind, True)
+
+
+def test_json_lines_stay_a_value_a_line():
+    text = "\n".join(json.dumps(row) for row in records(300))
+    shown = shorten(text).text.split("\n")
+    assert len(shown) > 10
+    assert all(isinstance(json.loads(line), dict | str) for line in shown)
+
+
+def test_the_maximum_of_a_column_and_the_rare_category_are_in_view():
+    rows = [f"{i},city{i % 3},{100 + i % 7}" for i in range(1_000)]
+    rows[507] = "507,city1,99999"
+    rows[700] = "700,atlantis,103"
+    shown = shorten("id,city,score\n" + "\n".join(rows)).text
+    assert "507,city1,99999" in shown
+    assert "700,atlantis,103" in shown
+
+
+def test_both_ends_of_a_long_change_are_in_view():
+    added = [f"+line {i} of the new text about {i * 7919}" for i in range(500)]
+    head = ["diff --git a/x b/x", "--- a/x", "+++ b/x", "@@ -1,0 +1,500 @@"]
+    shown = shorten("\n".join([*head, *added])).text
+    assert "diff --git a/x b/x" in shown
+    assert added[0] in shown
+    assert added[-1] in shown
+
+
+def test_small_texts_are_left_alone_and_the_limit_can_be_given():
+    text = "\n".join(log(25))
+    assert shorten(text).reason == "small"
+    assert shorten(text, least_chars=100).changed
+
+
+def test_a_text_with_nothing_to_win_is_left_alone():
+    text = json.dumps({"key": "v" * 250, "other": list(range(60))})
+    assert shorten(text, least_chars=0).text is text
