@@ -33,7 +33,10 @@ def home_of(package: str) -> Path:
     if not ready.exists():
         print(f"building {home} with {package} …", file=sys.stderr, flush=True)
         subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
-        subprocess.run([str(home / "bin" / "python"), "-m", "pip", "install", "-q", package], check=True)
+        pip = [str(home / "bin" / "python"), "-m", "pip", "install", "-q", package]
+        built = subprocess.run(pip, capture_output=True, text=True, check=False)
+        if built.returncode:
+            raise SystemExit(f"cannot install {package}:\n{built.stderr}")
         ready.touch()
     return home.absolute()
 
