@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from turngate import ingress, marker, tokens
-from turngate.compress import shorten
+from turngate.compress import Shortened, shorten
 from turngate.errors import StoreError, StoreUnavailableError, TurngateError, UnknownContentError
 from turngate.ingress import Arrival
 from turngate.store import REDACTED_NOTE, Hit, Original, Retrieved, Store, Stored, decode, select, to_bytes
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 REMEMBERED = 256
 #: The pause after the store was unavailable: as long as the default busy timeout.
 REST_SECONDS = 5.0
+#: How a reason of `shorten` begins that names the class of a fault inside it.
+SHORTEN_FAULT = "fault: "
 #: The shortest marker id; a longer one is checked for when it is known.
 _ANY_ID = "0" * 16
 
@@ -87,7 +89,7 @@ class Session:
         whole: Tally,
     ) -> None:
         self.id = id
-        self._parent = parent
+        self._parent = None if parent == id else parent
         self._settings = settings
         self._access = access
         self._tallies = (Tally(), whole)
@@ -110,7 +112,7 @@ class Session:
         Raises:
             StoreError: the store cannot be read.
         """
-        return self._store(reading=True).turn(self.id)
+        return self._access.store().turn(self.id)
 
     def next_turn(self) -> int:
         """Begin the next turn and return its number; the first is 1.
@@ -118,7 +120,7 @@ class Session:
         Raises:
             StoreError: the store cannot be written.
         """
-        return self._store().next_turn(self.id)
+        return self._access.store().next_turn(self.id)
 
     def tool_result(
         self,
@@ -156,9 +158,13 @@ class Session:
         question: str | None = None,
     ) -> bytes:
         """`tool_result` for output that is bytes, UTF-8 or not: exactly these are stored and come back."""
-        text, errors = decode(data)
-        shown = self._pass(Arrival(name, text, args, failed, call_id, question, data))
-        return data if shown is text else shown.encode("utf-8", errors)
+        try:
+            text, errors = decode(data)
+            shown = self._pass(Arrival(name, text, args, failed, call_id, question, data))
+            return data if shown is text else shown.encode("utf-8", errors)
+        except Exception as fault:  # noqa: BLE001 - not bytes at all, or too many: fail open here, too
+            self._fault(fault)
+            return data
 
     def retrieve(
         self,
@@ -213,13 +219,15 @@ class Session:
     def search(self, query: str, *, limit: int = 10) -> list[Hit]:
         """Stored content that answers `query`, of this session and its ancestors, best first."""
         hits = self._store(reading=True).search(query, session=self.id, limit=limit)
-        self._note("searched", *(hit.sha256 for hit in hits))
+        if hits:
+            self._came_back("\n".join(line for hit in hits for _, line in hit.lines))
+            self._note("searched", *(hit.sha256 for hit in hits))
         return hits
 
     def stats(self) -> Stats:
         """What this session saved since the process began."""
         try:
-            turn = self._store(reading=True).turn(self.id)
+            turn = self.turn
         except StoreError:
             turn = 0
         return self._tallies[0].stats(self.id, turn)
@@ -273,8 +281,14 @@ class Session:
             question=arrival.question,
             budget=self._settings.budget,
         )
-        if not short.changed:
-            return short.reason, text, ""
+        if short.reason.startswith(SHORTEN_FAULT):
+            self._count_fault(short.reason.removeprefix(SHORTEN_FAULT))
+            return "fault", text, ""
+        return self._kept(arrival, short) if short.changed else (short.reason, text, "")
+
+    def _kept(self, arrival: Arrival, short: Shortened) -> tuple[str, str, str]:
+        """The same, once shortened: the original is stored before its marker is handed out."""
+        text = arrival.text
         data, before_tokens = arrival.stored_form(), tokens.estimate(text)
         likely = ingress.render(_ANY_ID, arrival.name, len(data), short)
         if not ingress.pays(likely, len(data), before_tokens):
@@ -316,9 +330,12 @@ class Session:
         """Count what came back, and let it feed the index."""
         with self._lock:
             self._answers.append(hash(text))
+        self._came_back(text)
+        self._note("retrieved", original.sha256)
+
+    def _came_back(self, text: str) -> None:
         for tally in self._tallies:
             tally.retrieved(len(to_bytes(text)), tokens.estimate(text))
-        self._note("retrieved", original.sha256)
 
     def _note(self, how: str, *hashes: str) -> None:
         """Feed the index; an answer that is already there does not fail for it."""
@@ -339,12 +356,14 @@ class Session:
             tally.saw(flow, tool=arrival.name, kind=kind, passed=reason)
 
     def _fault(self, fault: Exception) -> None:
-        name = type(fault).__name__
-        own, whole = self._tallies
-        own.fault(name)
-        if whole.fault(name):
-            _log.warning("%s: the original is handed on; further ones are only counted", name)
+        self._count_fault(type(fault).__name__)
         if isinstance(fault, TurngateError):
             self.last_fault = str(fault)
         if isinstance(fault, StoreUnavailableError):
             self._access.rest()
+
+    def _count_fault(self, name: str) -> None:
+        own, whole = self._tallies
+        own.fault(name)
+        if whole.fault(name):
+            _log.warning("%s: the original is handed on; further ones are only counted", name)

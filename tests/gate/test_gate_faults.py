@@ -95,6 +95,15 @@ class TestStandIns:
         assert session.tool_result(name="bash", text=log) is log
         assert session.stats().faults == {"KeyError": 1}
 
+    def test_a_fault_that_shortening_itself_caught_is_counted(self, session, log, monkeypatch):
+        def fail(*args, **kwargs):
+            raise KeyError("x")
+
+        monkeypatch.setattr(sys.modules["turngate.compress.shorten"], "_shorten", fail)
+        assert session.tool_result(name="bash", text=log) is log
+        assert session.stats().faults == {"KeyError": 1}
+        assert session.stats().passed == {"fault": 1}
+
     def test_a_fault_in_counting_costs_no_result(self, session, log, monkeypatch):
         def fail(*args, **kwargs):
             raise KeyError("x")
@@ -106,6 +115,7 @@ class TestStandIns:
     @pytest.mark.parametrize("value", [None, 7, b"bytes", ["a"]])
     def test_what_is_no_text_comes_back_as_it_is(self, session, value):
         assert session.tool_result(name="bash", text=value) is value
+        assert session.tool_bytes(name="bash", data=value) is value
 
     @pytest.mark.parametrize("args", [7, ["x"], {"a": object()}, {1: 2}, "{", "\ud800"])
     def test_odd_arguments_lose_nothing(self, session, log, args):

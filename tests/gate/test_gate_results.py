@@ -176,6 +176,13 @@ class TestStats:
         assert stats.tokens_saved < 0
         assert stats.saved_share < 0
 
+    def test_what_a_search_brings_back_counts_against_it_too(self, session, log):
+        session.tool_result(name="bash", text=log)
+        hits = session.search("ledger")
+        lines = [line for hit in hits for _, line in hit.lines]
+        assert session.stats().retrievals == 1
+        assert session.stats().bytes_retrieved == len("\n".join(lines).encode())
+
     def test_by_kind_and_tool(self, session, log):
         session.tool_result(name="bash", text=log)
         session.tool_result(name="read_file", text=log)

@@ -44,7 +44,7 @@ class TestIdentity:
         assert child.parent == "one"
 
     def test_nobody_is_its_own_parent(self, gate):
-        gate.session("a")
+        assert gate.session("a", parent="a").parent is None
         assert gate.session("a", parent="a").parent is None
 
 
