@@ -230,6 +230,18 @@ def test_blocks_are_counted_as_the_look_back_counts_them():
     assert [e.blocks for e in elements(body, "anthropic")] == [1, 1, 3]
 
 
+def test_a_bare_list_of_messages_has_the_same_elements():
+    messages = [user(text("Hi", **MARK)), uses("t1"), results("t1")]
+    bare = elements(json.dumps(messages).encode(), "anthropic")
+    assert [e.raw for e in bare] == [e.raw for e in elements(ant(*messages), "anthropic")]
+    assert [e.path for e in bare] == [(0,), (1,), (2,)]
+
+
+def test_an_element_starts_where_it_says():
+    body = ant(user(text("Hi"), text("you")), uses("t1"), results("t1"), tools=[{"name": "a"}])
+    assert all(body[e.start :].startswith(e.raw) for e in elements(body, "anthropic"))
+
+
 def test_a_body_without_messages_has_no_prefix():
     with pytest.raises(WireError, match="messages"):
         elements(b"{}", "chat")

@@ -38,25 +38,30 @@ class Element:
     raw: bytes
     """Its bytes as they were received, without marks."""
     path: Path
+    start: int
+    """Offset of its first byte in the body."""
     blocks: int
     """Content blocks in it, as Anthropic's look-back counts them; at least one."""
 
 
-def elements(body: bytes, wire: Wire) -> tuple[Element, ...]:
-    """The elements of a raw request in render order.
+def elements(body: bytes, wire: Wire, root: Node | None = None) -> tuple[Element, ...]:
+    """The elements of a raw request, or of a bare array of messages, in render order.
+
+    ``root`` is the request's place in ``body``, if it was scanned already, or is not all of it.
 
     Raises:
-        WireError: if ``body`` is not a JSON object with an array of messages.
+        WireError: if ``body`` is neither.
     """
-    root = scan(body)
-    messages = root.get("messages")
+    root = scan(body) if root is None else root
+    bare = root.kind == "array"
+    messages = root if bare else root.get("messages")
     if messages is None or messages.kind != "array":
-        raise WireError('no list of messages; send an object with an array under "messages"')
+        raise WireError('no list of messages; send a JSON array, or an object with an array under "messages"')
     out: list[Element] = []
     for key in ("tools", "functions"):
         out += _each(body, root.get(key), wire, "tools", (key,))
     out += _each(body, root.get("system"), wire, "system", ("system",))
-    out += _each(body, messages, wire, "message", ("messages",))
+    out += _each(body, messages, wire, "message", () if bare else ("messages",))
     return tuple(out)
 
 
@@ -71,14 +76,15 @@ def _each(
     if node is None or node.kind == "literal":
         return
     if node.kind != "array":
-        yield Element(kind, _clean(body, node, wire, 0), path, 1)
+        yield Element(kind, _clean(body, node, wire, 0), path, node.start, 1)
         return
     alone = _only_text(body, node) if kind == "system" and wire == "anthropic" else None
     if alone is not None:
-        yield Element(kind, body[alone.start : alone.end], (*path, 0), 1)
+        yield Element(kind, body[alone.start : alone.end], (*path, 0), node.start, 1)
         return
     for index, item in enumerate(node.items):
-        yield Element(kind, _clean(body, item, wire, _DEPTH[kind]), (*path, index), _blocks(item))
+        raw = _clean(body, item, wire, _DEPTH[kind])
+        yield Element(kind, raw, (*path, index), item.start, _blocks(item))
 
 
 def _blocks(node: Node) -> int:
