@@ -19,6 +19,9 @@ COMMANDS = {
     "import turngate": ["-c", "import turngate"],
     "turngate --help": ["-m", "turngate", "--help"],
 }
+#: What a newcomer must not wait or pay for.
+LIMITS_MS = {"import turngate": 100, "turngate --help": 300}
+LIMIT_MB = 60
 
 
 def start_ms(arguments: list[str], python: str = sys.executable) -> float:
@@ -37,7 +40,7 @@ def installed_mb() -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
         python = str(Path(folder) / "bin" / "python")
-        subprocess.run([python, "-m", "pip", "install", "-q", "--no-compile", str(root)], check=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", str(root)], check=True, capture_output=True)
         site = next(Path(folder).glob("lib/python*/site-packages"))
         sizes = {path.name: _mb(path) for path in site.iterdir() if not path.name.startswith(NOT_OURS)}
     return dict(sorted(sizes.items(), key=lambda pair: -pair[1]))
@@ -57,11 +60,16 @@ def main(argv: list[str]) -> int:
     sizes = {} if args.no_install else installed_mb()
     if args.json:
         print(json.dumps({"ms": times, "mb": sizes, "total_mb": sum(sizes.values())}, indent=1))
-        return 0
+    else:
+        show(times, sizes)
+    late = any(times[name] > limit for name, limit in LIMITS_MS.items())
+    return 1 if late or sum(sizes.values()) > LIMIT_MB else 0
+
+
+def show(times: dict[str, float], sizes: dict[str, float]) -> None:
     bare = times["python -c pass"]
     for name, ms in times.items():
         print(f"{name:18s} {ms:7.0f} ms  {ms - bare:+6.0f} ms over a bare start, {ms / bare:4.1f} times it")
     if sizes:
         largest = ", ".join(f"{name} {mb:.1f}" for name, mb in list(sizes.items())[:5])
         print(f"core installation  {sum(sizes.values()):7.1f} MB  (largest: {largest})")
-    return 0
