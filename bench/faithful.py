@@ -206,12 +206,24 @@ class _Scan:
 
 
 def _check_json(original: str, body: str) -> list[str]:
+    original, body = _without_tail(original, body)
     own, shown = tree(original), tree(body)
     if own is None or shown is None:
         return ["the shortened text does not parse" if own else "the original is not JSON"]
     judge = _Judge(notes_for(original, body), *_json_notes(original, body))
     with _room_for_depth():
         return [fault for fault in [judge.box(shown, own, "$")] if fault]
+
+
+def _without_tail(original: str, body: str) -> tuple[str, str]:
+    """Both without the last lines that they share, where it takes that for the original to be JSON."""
+    whole = original, body
+    while original and tree(original) is None:
+        cut = original.rfind("\n")
+        if cut < 0 or not body.endswith(original[cut:]):
+            return whole
+        original, body = original[:cut], body[: len(body) - (len(original) - cut)]
+    return original, body
 
 
 @contextmanager

@@ -70,3 +70,14 @@ def test_small_texts_are_left_alone_and_the_limit_can_be_given():
 def test_a_text_with_nothing_to_win_is_left_alone():
     text = json.dumps({"key": "v" * 250, "other": list(range(60))})
     assert shorten(text, least_chars=0).text is text
+
+
+@pytest.mark.parametrize("tail", ["\n[exit code: 1]", "\n\nexited C:\\dir\n", "  \n"])
+def test_what_a_host_adds_after_a_value_is_shown_whole(tail):
+    result = shorten(json.dumps(records(100), indent=1) + tail)
+    assert result.kind == "json"
+    assert result.text.endswith(tail if tail.strip() else "]")
+
+
+def test_much_text_after_a_value_makes_it_a_text():
+    assert shorten(json.dumps(records(100)) + "\nword" * 900).kind == "text"

@@ -28,6 +28,7 @@ class Obj(list[tuple[str, Any]]):
 #: Stand-ins are taken from Unicode's private use area, three that the text doesn't hold.
 _PRIVATE = range(0xE000, 0xF8FF)
 _BAD_ESCAPE = re.compile(r'\\(?![\\"/bfnrt]|u[0-9a-fA-F]{4})')
+_BLANKS = " \t\n\r"
 _HIGH_SURROGATE = re.compile("[dD][89abAB]")
 _SHORT_ESCAPE_CHARS, _UNICODE_ESCAPE_CHARS, _PAIR_ESCAPE_CHARS = 2, 6, 12
 
@@ -65,20 +66,33 @@ class Spelling:
         return at - before < (_PAIR_ESCAPE_CHARS if opens_pair else _UNICODE_ESCAPE_CHARS)
 
 
-def parse(text: str) -> tuple[Any, Spelling] | None:
-    """The value of a JSON text and the spelling of its strings; None for what isn't JSON or is too deep."""
-    marks = ""
-    if "\\" in text:
-        if _BAD_ESCAPE.search(text.replace("\\\\", "")):
-            return None
-        marks = _stand_ins(text)
-        if not marks:
-            return None
-        text = text.replace("\\\\", marks[0]).replace('\\"', marks[1]).replace("\\", marks[2])
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A value that a text begins with."""
+
+    value: Any
+    spelling: Spelling
+    #: The text after the value, as it was; mostly blank.
+    tail: str
+
+
+def parse(text: str) -> Parsed | None:
+    """The JSON value that `text` begins with; None where there is none or it is nested too deep."""
+    marks = _stand_ins(text) if "\\" in text else ""
+    if "\\" in text and not marks:
+        return None
+    spelling = Spelling(marks)
+    marked = text.lstrip(_BLANKS)
+    if marks:
+        marked = marked.replace("\\\\", marks[0]).replace('\\"', marks[1]).replace("\\", marks[2])
     try:
-        return _DECODER.decode(text), Spelling(marks)
+        value, end = _DECODER.raw_decode(marked)
     except (ValueError, RecursionError):
         return None
+    tail = spelling.raw(marked[end:])
+    if marks and _BAD_ESCAPE.search(text[: len(text) - len(tail)].replace("\\\\", "")):
+        return None
+    return Parsed(value, spelling, tail)
 
 
 def _stand_ins(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
 
 from turngate.compress import jsonshow
 from turngate.compress.call import Doc, Sample
@@ -13,7 +13,7 @@ from turngate.compress.lines import Shown
 from turngate.compress.notes import tag_for
 from turngate.compress.result import of
 from turngate.compress.select import fill
-from turngate.compress.spelled import Spelling, parse
+from turngate.compress.spelled import Parsed, Spelling, parse
 from turngate.tokens import estimate
 
 #: A leaf's cost counts with this exponent; half of it is blended away with its record.
@@ -22,6 +22,8 @@ COST_EXPONENT = 0.3
 WRAPPED_LEAST_CHARS = 2_000
 WRAPPED_LEAST_BREAKS = 8
 WRAPPED_BUDGET_SHARE = 0.7
+#: Text after a value is shown whole, up to this length; with more of it the whole is no JSON.
+TAIL_MOST_CHARS = 1_000
 #: Leaves that tell less are never shown.
 FLOOR = 0.25
 #: Shortens the text of one wrapped string within a budget.
@@ -36,30 +38,34 @@ def recognise(sample: Sample) -> float:
 def shorten(doc: Doc, inner: Inner) -> Shown | None:
     """The value with its most telling leaves; None when the text isn't JSON after all."""
     parsed = parse(doc.text)
-    lines = parsed is None
-    if parsed is None:
-        parsed = _json_lines(doc.text)
-    if parsed is None:
+    lines = None if parsed and not parsed.tail.strip() else _json_lines(doc.text)
+    found = lines or parsed
+    if found is None or not _is_tail(found.tail):
         return None
-    value, spelling = parsed
     try:
-        leaves = leaves_of(value)
+        leaves = leaves_of(found.value)
     except TooDeepError:
         return None
-    return _shorten_value(doc, value, leaves, spelling, inner, lines=lines)
+    shown = _shorten_value(doc, found, leaves, inner, lines=lines is not None)
+    return replace(shown, text=shown.text + found.tail) if found.tail.strip() else shown
 
 
-def _json_lines(text: str) -> tuple[Any, Spelling] | None:
+def _is_tail(text: str) -> bool:
+    """Whether it is nothing, or a few lines that a host added after a value: `[exit code: 1]`."""
+    return not text.strip() or (text.lstrip(" \t\r").startswith("\n") and len(text) <= TAIL_MOST_CHARS)
+
+
+def _json_lines(text: str) -> Parsed | None:
     """Two or more objects or arrays, a line each, as one array."""
     rows = [row for row in text.split("\n") if row.strip()]
     if len(rows) < 2 or any(row.lstrip()[0] not in "{[" for row in rows):  # noqa: PLR2004 - more than one
         return None
-    return parse("[" + ",".join(rows) + "]")
+    parsed = parse("[" + ",".join(rows) + "]")
+    return parsed if parsed and not parsed.tail else None
 
 
-def _shorten_value(
-    doc: Doc, value: Any, leaves: Leaves, spelling: Spelling, inner: Inner, *, lines: bool
-) -> Shown:
+def _shorten_value(doc: Doc, parsed: Parsed, leaves: Leaves, inner: Inner, *, lines: bool) -> Shown:
+    value, spelling = parsed.value, parsed.spelling
     tokens = leaf_tokens(leaves)
     budget = doc.call.curve.tokens(estimate(doc.text))
     replaced, within = _wrapped(leaves, spelling, tokens, budget, inner)

@@ -7,7 +7,8 @@ import re
 from turngate.compress.call import Doc, Sample
 from turngate.compress.lines import Shown, Ways, shorten_lines
 
-_HIT = re.compile(r"[^\s:][^:\n]{0,200}:\d+[:-]|[^\s:]+\.\w{1,5}[:-]\s*\S|--\Z")
+#: A path and a line number, or a path and text, or the rule between groups. Times and dates are no paths.
+_HIT = re.compile(r"(?![\d\[(])[^\s:]{1,200}:\d+[:-]|(?![\d\[(])[^\s:]*\.[A-Za-z]\w{0,4}[:-]\s*\S|--\Z")
 _DIAGNOSTIC = re.compile(r".*?:\d+(?::\d+)?:? (?:fatal |internal )?(?:error|warning|note)\b")
 LEAST_SHARE = 0.7
 
