@@ -20,7 +20,7 @@ from urllib.parse import quote
 
 from turngate.errors import StoreUnavailableError
 from turngate.store import schema
-from turngate.store.guard import is_busy, store_errors
+from turngate.store.guard import is_busy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-FILE_MODE, DIRECTORY_MODE = 0o600, 0o700
+FILE_MODE, DIRECTORY_MODE, _OTHERS = 0o600, 0o700, 0o077
 PAGE_BYTES = 4096
 #: SQLite's default (https://sqlite.org/wal.html#automatic_checkpoint), for stores that are not tiny.
 _CHECKPOINT_PAGES = 1000
@@ -206,8 +206,10 @@ class Connections:
     def _connect_once(self, uri: str) -> sqlite3.Connection:
         conn = self._bare(uri)
         try:
+            # Later it would be a write, and it must come before anything else is in the file.
+            is_empty = conn.execute("PRAGMA page_count").fetchone()[0] == 0
             for pragma in (
-                "auto_vacuum = INCREMENTAL",
+                *(("auto_vacuum = INCREMENTAL",) if is_empty else ()),
                 "journal_mode = WAL",
                 "synchronous = FULL",
                 f"wal_autocheckpoint = {self._checkpoint_pages}",
@@ -309,8 +311,6 @@ def _create(path: Path) -> None:
     if not path.exists():
         path.parent.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, FILE_MODE))
-    elif path.is_file() and path.stat().st_mode & 0o077 and path.stat().st_uid == os.getuid():
-        path.chmod(FILE_MODE)
-
-
-__all__ = ["DIRECTORY_MODE", "FILE_MODE", "Connections", "disk_bytes", "store_errors"]
+    elif path.is_file() and path.stat().st_mode & _OTHERS and os.name == "posix":
+        with contextlib.suppress(PermissionError):
+            path.chmod(FILE_MODE)

@@ -91,9 +91,10 @@ class Limits:
         """Remove what is too old, then what is in the way of `size_bytes` more; returns count and bytes."""
         self._shrink()
         live_since = _live_since(self._settings, now)
+        oldest = now - self._settings.max_age_days * DAY_SECONDS
         with self._connections.reader() as conn:
             (total,) = conn.execute("SELECT count(*) FROM content").fetchone()
-            aged = _victims(conn, live_since, older_than=now - self._settings.max_age_days * DAY_SECONDS)
+            aged = _victims(conn, live_since, older_than=oldest)
         sizes = [self._drop(batch, live_since) for batch in _batches(aged)]
         if not self._fits(size_bytes):
             with self._connections.reader() as conn:
@@ -104,7 +105,7 @@ class Limits:
                 if self._connections.maintain(_used_bytes) <= target:
                     break
         removed = sum(count for count, _ in sizes)
-        self._connections.write(lambda conn: _forget_sessions(conn, live_since))
+        self._connections.write(lambda conn: _forget_sessions(conn, min(live_since, oldest)))
         if removed and removed >= _MERGE_SHARE * total:
             self._connections.write(
                 lambda conn: conn.execute("INSERT INTO words (words) VALUES ('optimize')") and None
@@ -213,11 +214,13 @@ def _free_pages(conn: Connection) -> int:
     return int(conn.execute("PRAGMA freelist_count").fetchone()[0])
 
 
-def _forget_sessions(conn: Connection, live_since: float) -> None:
-    """Sessions that saw nothing that is still here, are not live, and are nobody's parent."""
+def _forget_sessions(conn: Connection, unused_since: float) -> None:
+    """Sessions unused for so long that have nothing left to see and are nobody's parent."""
     conn.execute(
-        f"""{_LIVE} DELETE FROM session WHERE id NOT IN (SELECT id FROM live)
-        AND id NOT IN (SELECT session FROM sighting)
+        f"""{_LIVE}, seeing(id) AS (
+            SELECT session FROM sighting UNION SELECT id FROM live
+            UNION SELECT session.id FROM session JOIN seeing ON parent = seeing.id)
+        DELETE FROM session WHERE id NOT IN (SELECT id FROM seeing)
         AND id NOT IN (SELECT parent FROM session WHERE parent IS NOT NULL)""",
-        {"live_since": live_since},
+        {"live_since": unused_since},
     )

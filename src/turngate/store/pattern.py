@@ -85,11 +85,22 @@ def _nests(node: Any, *, repeated: bool = False) -> bool:
 
 
 def _apart(node: Any) -> bool:
-    """Whether a sequence has a plain character that no repeat of its own can take: it parts the rounds."""
-    literals = [chr(argument) for operation, argument in _parts(node) if operation == "LITERAL"]
+    """Whether a sequence has an item that no repeat of its own can take: it parts the rounds."""
+    items = [signs for operation, argument in _parts(node) if (signs := _signs(operation, argument))]
     takers = [argument[2] for operation, argument in _parts(node) if _is_long(operation, argument)]
     branches = any(operation in {"BRANCH", "GROUPREF", "SUBPATTERN"} for operation, _ in _parts(node))
-    return not branches and any(all(not _takes(taker, char) for taker in takers) for char in literals)
+    return not branches and any(
+        not any(_takes(taker, char) for taker in takers for char in signs) for signs in items
+    )
+
+
+def _signs(operation: str, argument: Any) -> str:
+    """Characters that stand for what a single item matches; none where that is not simple."""
+    if operation == "LITERAL":
+        return chr(argument)
+    if operation == "IN" and len(argument) == 1 and str(argument[0][0]) == "CATEGORY":
+        return _SAMPLES.get(str(argument[0][1]), "")
+    return ""
 
 
 def _takes(node: Any, char: str) -> bool:
@@ -119,6 +130,10 @@ _CATEGORIES = {
     "CATEGORY_WORD": r"\w",
     "CATEGORY_NOT_WORD": r"\W",
 }
+
+
+#: Of each class a few that other classes could share.
+_SAMPLES = {"CATEGORY_DIGIT": "09\u0663", "CATEGORY_SPACE": " \t\x0b\xa0\u3000"}
 
 
 def _covers(operation: str, argument: Any, char: str) -> bool:

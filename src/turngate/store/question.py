@@ -19,11 +19,11 @@ def _set(words: str) -> frozenset[str]:
 
 #: Words that a question has and its answer has not. English only; other languages' rank low by frequency.
 STOP_WORDS = _set(
-    "a an and are as at be been but by can could did do does for from had has have how i if in into is it its "
-    "me my name of on or our please show tell than that the their them then there these they this those to was "
-    "we were what when where which while who why will with would you your any all give find quote complete "
-    "appear appears begins starts value carry carries occurrence output result results tool call later needs "
-    "blank goes first seen line text answer"
+    "a an and are as at be been but by can could did do does for from had has have how i if in into is it "
+    "its me my name of on or our please show tell than that the their them then there these they this those "
+    "to was we were what when where which while who why will with would you your any all give find quote "
+    "complete appear appears begins starts value carry carries occurrence output result results tool call "
+    "later needs blank goes first seen line text answer"
 )
 #: Cues that ask for an end of the text, not for a word in it.
 _TAIL_CUES = _set("last final finally end ends ended ending finish finished summary total totals verdict")

@@ -1,8 +1,9 @@
 """Secrets in text become ``[redacted:kind]``.
 
 Patterns for the usual shapes of keys. They are there to keep secrets out of the search index (and, with
-``store.redact``, off the disk); they are no proof that none is left. Each starts at a literal or a word
-boundary and repeats only over classes that its next part excludes, so that time stays linear.
+``store.redact``, off the disk); they are no proof that none is left. Each starts at a literal, looks back for
+the start of a word from there (a pattern that starts with a boundary is tried at every character), and
+repeats only up to a bound, so that time stays linear.
 """
 
 from __future__ import annotations
@@ -32,23 +33,29 @@ SECRETS: tuple[Secret, ...] = (
     _secret(
         "private-key",
         "-----begin",
-        r"-----BEGIN (?:[A-Z]{2,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----[^-]{0,20000}+"
+        r"-----BEGIN (?:[A-Z]{2,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----(?:[^-]|-(?!----)){0,20000}+"
         r"(?:-----END (?:[A-Z]{2,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----)?",
     ),
     _secret("aws-key", "akia asia abia acca", r"\b(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}\b"),
-    _secret("github-token", "ghp_ gho_ ghu_ ghs_ ghr_", r"\bgh[pousr]_[0-9A-Za-z]{30,255}"),
-    _secret("github-token", "github_pat_", r"\bgithub_pat_[0-9A-Za-z_]{30,255}"),
-    _secret("gitlab-token", "glpat-", r"\bglpat-[0-9A-Za-z_-]{20,64}"),
-    _secret("slack-token", "xox", r"\bxox[abeoprs]-[0-9A-Za-z-]{10,250}"),
-    _secret("anthropic-key", "sk-ant-", r"\bsk-ant-[0-9A-Za-z_-]{20,250}"),
+    _secret("github-token", "ghp_ gho_ ghu_ ghs_ ghr_", r"gh[pousr]_(?<![\w-]gh[pousr]_)[0-9A-Za-z]{30,255}"),
+    _secret("github-token", "github_pat_", r"github_pat_(?<![\w-]github_pat_)[0-9A-Za-z_]{30,255}"),
+    _secret("gitlab-token", "glpat-", r"glpat-(?<![\w-]glpat-)[0-9A-Za-z_-]{20,64}"),
+    _secret("slack-token", "xox", r"xox(?<![\w-]xox)[abeoprs]-[0-9A-Za-z-]{10,250}"),
+    _secret("anthropic-key", "sk-ant-", r"sk-ant-(?<![\w-]sk-ant-)[0-9A-Za-z_-]{20,250}"),
     _secret(
-        "openai-key", "sk-", r"\bsk-(?:proj-|svcacct-|admin-)?(?=[a-zA-Z_-]{0,100}[0-9])[0-9A-Za-z_-]{32,250}"
+        "openai-key",
+        "sk-",
+        r"sk-(?<![\w-]sk-)(?:proj-|svcacct-|admin-)?(?=[a-zA-Z_-]{0,100}[0-9])[0-9A-Za-z_-]{32,250}",
     ),
     _secret("stripe-key", "k_live_ k_test_", r"\b[rs]k_(?:live|test)_[0-9A-Za-z]{16,250}"),
-    _secret("google-key", "aiza", r"\bAIza[0-9A-Za-z_-]{35}"),
-    _secret("google-token", "ya29.", r"\bya29\.[0-9A-Za-z_-]{20,1000}"),
-    _secret("npm-token", "npm_", r"\bnpm_[0-9A-Za-z]{36}\b"),
-    _secret("jwt", "eyj", r"\beyJ[0-9A-Za-z_-]{10,4000}\.eyJ[0-9A-Za-z_-]{10,8000}\.[0-9A-Za-z_-]{0,2000}"),
+    _secret("google-key", "aiza", r"AIza(?<![\w-]AIza)[0-9A-Za-z_-]{35}"),
+    _secret("google-token", "ya29.", r"ya29\.(?<![\w-]ya29\.)[0-9A-Za-z_-]{20,1000}"),
+    _secret("npm-token", "npm_", r"npm_(?<![\w-]npm_)[0-9A-Za-z]{36}\b"),
+    _secret(
+        "jwt",
+        "eyj",
+        r"eyJ(?<![\w-]eyJ)[0-9A-Za-z_-]{10,4000}\.eyJ[0-9A-Za-z_-]{10,8000}\.[0-9A-Za-z_-]{0,2000}",
+    ),
     _secret(
         "authorization",
         "bearer basic",

@@ -17,6 +17,7 @@ MAX_WORDS = 150_000
 _PIECE_CHARS = 4_000_000
 
 _RUN = re.compile(r"[^\W_]+")
+_ASCII = {code: chr(code).lower() if chr(code).isalnum() else " " for code in range(128)}
 #: Thai, Lao, Myanmar, Khmer; kana; CJK ideographs with extensions; halfwidth kana.
 _UNPARTED_CLASS = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
@@ -27,7 +28,8 @@ _UNPARTED = re.compile(f"[{_UNPARTED_CLASS}]+")
 
 def runs(text: str) -> list[str]:
     """The runs of letters and digits of `text`, lowercase, in order."""
-    return _RUN.findall(text.lower())
+    # For ASCII, which most output is, this is several times faster than the pattern.
+    return text.translate(_ASCII).split() if text.isascii() else _RUN.findall(text.lower())
 
 
 def cut(run: str) -> list[str]:
