@@ -106,6 +106,8 @@ def reference(ref: str) -> str:
 def _small(arrival: Arrival, settings: Settings) -> bool:
     # A character is at least a byte, so that most texts need no encoding to be measured.
     limit = settings.threshold_bytes
+    if limit is None:
+        return False
     return len(arrival.text) < limit and len(to_bytes(arrival.text)) < limit
 
 

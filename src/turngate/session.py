@@ -280,6 +280,7 @@ class Session:
             failed=arrival.failed,
             question=arrival.question,
             budget=self._settings.budget,
+            least_chars=None if self._settings.threshold_bytes is None else 0,
         )
         if short.reason.startswith(SHORTEN_FAULT):
             self._count_fault(short.reason.removeprefix(SHORTEN_FAULT))

@@ -69,7 +69,7 @@ _log = logging.getLogger("turngate.settings")
 def _check_numbers(settings: StoreSettings | Settings) -> None:
     for field in dataclasses.fields(settings):
         least, value = _LEAST.get(field.name), getattr(settings, field.name)
-        if least is not None and value < least:
+        if least is not None and value is not None and value < least:
             raise SettingsError(f"{field.name} is {value}; it must be at least {least}")
 
 
@@ -100,8 +100,8 @@ class Settings:
     """False: every result passes through untouched."""
     budget: Budget = "default"
     """How much of a result stays in view: ``default``, or ``wide`` for about twice as much."""
-    threshold_bytes: int = 1024
-    """Results below this many bytes of UTF-8 pass through."""
+    threshold_bytes: int | None = None
+    """Results of fewer bytes of UTF-8 pass; None: of fewer than 2,000 characters (wide: 4,000)."""
     skip_tools: tuple[str, ...] = DEFAULT_SKIP_TOOLS
     """Patterns (fnmatch, case ignored) of tools whose results pass; ``"..."``: the built-in ones."""
     data_dir: Path | None = None
@@ -305,6 +305,10 @@ def _as_int(value: Any) -> int:
         raise ValueError("it must be a whole number") from None
 
 
+def _as_int_or_none(value: Any) -> int | None:
+    return None if value is None or value == "" else _as_int(value)
+
+
 def _as_path(value: Any) -> Path | None:
     if value is None or value == "":
         return None
@@ -326,6 +330,7 @@ def _as_words(value: Any) -> tuple[str, ...]:
 _CONVERTERS: dict[Any, Callable[[Any], Any]] = {
     bool: _as_bool,
     int: _as_int,
+    int | None: _as_int_or_none,
     Path | None: _as_path,
     tuple[str, ...]: _as_words,
 }
@@ -342,6 +347,6 @@ def _convert(name: str, kind: Any, value: Any) -> Any:
             raise ValueError(f"it must be one of {', '.join(get_args(kind))}")
         return value
     converted = _CONVERTERS[kind](value)
-    if name in _LEAST and converted < _LEAST[name]:
+    if name in _LEAST and converted is not None and converted < _LEAST[name]:
         raise ValueError(f"it must be at least {_LEAST[name]}")
     return converted

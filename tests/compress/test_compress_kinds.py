@@ -17,7 +17,7 @@ EXAMPLES = {
     "listing": "\n".join(f"-rw-r--r-- 1 user user {i * 977 % 9999} Jan 31 08:00 file_{i}.txt" for i in ROWS),
     "table": "id,name,city,score\n" + "\n".join(f"{i},name{i},city{i % 5},{i * 7 % 101}" for i in ROWS),
     "trace": "".join(
-        f'Traceback (most recent call last):\n  File "/srv/a{i}.py", line {i}, in f\n    go()\nKeyError: {i}\n'
+        f'Traceback (most recent call last):\n  File "/a/b{i}.py", line {i}, in f\n    go()\nKeyError: {i}\n'
         for i in ROWS
     ),
     "report": "\n".join(f"tests/test_mod.py::test_case_{i} PASSED" for i in ROWS)

@@ -201,3 +201,15 @@ class TestStats:
         data = json.loads(json.dumps(session.stats().as_dict()))
         assert data["tokens_are_estimates"] is True
         assert data["tokens_saved"] == session.stats().tokens_saved
+
+
+def test_the_threshold_decides_what_is_too_small_and_is_the_budgets_own_by_default(tmp_path):
+    text = "\n".join(f"2026-01-31 08:00:{i % 60:02} INFO worker {i} copied a chunk" for i in range(30))
+    assert 1_024 < len(text) < 2_000
+    shown = {}
+    for threshold in (None, 1_024, 1_500, 0):
+        with Gate.open(tmp_path / str(threshold), Settings(threshold_bytes=threshold)) as gate:
+            shown[threshold] = gate.session("s").tool_result(name="bash", text=text)
+    assert shown[None] is text
+    assert shown[1_500] is text
+    assert shown[1_024] == shown[0] != text

@@ -41,7 +41,13 @@ class TestOrder:
         assert load(environ={}, store=section).store == section
 
     def test_every_key_can_be_set_from_the_environment(self):
-        spelled = {bool: "yes", int: "2000000", settings.Budget: "wide", tuple[str, ...]: "a, b"}
+        spelled = {
+            bool: "yes",
+            int: "2000000",
+            int | None: "2000000",
+            settings.Budget: "wide",
+            tuple[str, ...]: "a, b",
+        }
         environ = {
             "TURNGATE_" + key.upper().replace(".", "_"): spelled.get(kind, "/x")
             for key, kind in settings.all_keys()
