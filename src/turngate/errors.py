@@ -6,6 +6,7 @@
     │   ├── StoreUnavailableError    cannot be opened, read or written just now
     │   ├── StoreCorruptError        holds something other than what was put in
     │   ├── StoreFullError           at its limit, and all that it holds is in view of a live session
+    │   ├── StoreConflictError       a session's state was saved by another in the meantime
     │   └── UnknownContentError      no content of that hash that this session may see
     ├── RetrieveError            a range, pattern, page or path that cannot be followed
     ├── WireError                a message list that is not in a provider's format
@@ -39,6 +40,10 @@ class StoreCorruptError(StoreError):
 
 class StoreFullError(StoreError):
     """The store is at its limit and all that it holds is in view of a live session."""
+
+
+class StoreConflictError(StoreError):
+    """A session's state was saved by another in the meantime; load it again and repeat the change."""
 
 
 class UnknownContentError(StoreError):

@@ -207,6 +207,18 @@ class Store(Protocol):
         """Mark the session as used now."""
         ...
 
+    def load_state(self, session: str, room: str) -> tuple[bytes | None, int]:
+        """What a room keeps for the session, and its version; (None, 0) before it was first saved."""
+        ...
+
+    def save_state(self, session: str, room: str, body: bytes, expected_version: int) -> int:
+        """Keep `body` for the session; it is durable when this returns. Returns its version.
+
+        Raises:
+            StoreConflictError: it is no longer of the version expected.
+        """
+        ...
+
     def gc(self, *, now: float | None = None) -> GcReport:
         """Enforce age and size limits; never removes what is in view of a live session."""
         ...

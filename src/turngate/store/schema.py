@@ -73,7 +73,22 @@ _BASE = (
     "CREATE VIRTUAL TABLE words USING fts5(word, content='', columnsize=0, detail=none, tokenize='ascii')",
 )
 
-MIGRATIONS: tuple[Migration, ...] = (Migration("0001_base", _BASE),)
+_SESSION_STATE = (
+    """CREATE TABLE session_state (
+        session TEXT NOT NULL,
+        room TEXT NOT NULL,
+        version INTEGER NOT NULL,
+        body BLOB NOT NULL,
+        PRIMARY KEY (session, room)
+    )""",
+    """CREATE TRIGGER session_state_end AFTER DELETE ON session
+    BEGIN DELETE FROM session_state WHERE session = old.id; END""",
+)
+
+MIGRATIONS: tuple[Migration, ...] = (
+    Migration("0001_base", _BASE),
+    Migration("0002_session_state", _SESSION_STATE),
+)
 
 
 @contextmanager

@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from turngate.errors import StoreCorruptError, UnknownContentError
+from turngate.errors import StoreConflictError, StoreCorruptError, UnknownContentError
 from turngate.settings import StoreSettings
-from turngate.store import codec, records
+from turngate.store import codec, records, state
 from turngate.store.base import (
     GcReport,
     Hit,
@@ -209,6 +209,29 @@ class SqliteStore:
         now = self._clock()
         with store_errors(self.path):
             self._connections.write(lambda conn: records.touch(conn, session, now))
+
+    def load_state(self, session: str, room: str) -> tuple[bytes | None, int]:
+        """What a room keeps for the session, and its version; (None, 0) before it was first saved."""
+        with store_errors(self.path), self._connections.reader() as conn:
+            return state.load_state(conn, session, room)
+
+    def save_state(self, session: str, room: str, body: bytes, expected_version: int) -> int:
+        """Keep `body` for the session; it is durable when this returns. Returns its version.
+
+        Raises:
+            StoreConflictError: it is no longer of the version expected.
+        """
+        now = self._clock()
+        with store_errors(self.path):
+            version = self._connections.write(
+                lambda conn: state.save_state(conn, session, room, body, expected_version, now=now)
+            )
+        if version is None:
+            raise StoreConflictError(
+                f"the state {room!r} of session {session!r} is not of version {expected_version} any more; "
+                "load it again and repeat the change"
+            )
+        return version
 
     def drain(self) -> int:
         """Bring everything pending into the search index; returns how many contents that were.
