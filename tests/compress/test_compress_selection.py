@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from bench import faithful
 from texts import ODD_LINES, log, records, wrapped
 
 from turngate.compress import shorten
@@ -120,8 +121,9 @@ def test_a_numbered_view_of_a_file_passes():
 def test_the_echo_of_an_edit_shows_what_was_written_and_its_surroundings():
     view = [f"{i}:    value_{_word(i)} = {i}" for i in range(1, 400)]
     view[200] = "201:    value_changed = compute(12)"
-    text = "\n".join(["[File: /repo/a.py (399 lines total)]", *view, "File updated."])
+    text = "\n".join(["[File: /repo/a.py (399 lines total)]", *view, "File updated.\n"])
     shown = shorten(text, tool="edit", args={"text": "    value_changed = compute(12)"}).text
+    assert faithful.check(text, shown, kind="edit") == []
     assert "[File: /repo/a.py (399 lines total)]" in shown
     assert shown.endswith("File updated.")
     assert "\n".join(view[194:207]) in shown

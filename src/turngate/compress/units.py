@@ -65,13 +65,21 @@ class Units:
         return self.blob.translate(_WORD_TABLE).split(b"\n")
 
 
-def units_of(data: bytes, breaks: re.Pattern[bytes] | None = None) -> Units:
-    """`data` cut into units; `breaks` gives places before which a long line is cut rather than elsewhere."""
+def whole_lines(data: bytes) -> Units:
+    """The lines of `data`; a final line break ends the last line and begins none."""
     rows = data.split(b"\n")
     if len(rows) > 1 and not rows[-1]:
         rows.pop()
+        data = data[:-1]
+    return Units(rows, data, None, len(rows))
+
+
+def units_of(data: bytes, breaks: re.Pattern[bytes] | None = None) -> Units:
+    """`data` cut into units; `breaks` gives places before which a long line is cut rather than elsewhere."""
+    whole = whole_lines(data)
+    rows = whole.rows
     if max(map(len, rows)) <= LONG_LINE_BYTES:
-        return Units(rows, data[:-1] if data.endswith(b"\n") else data, None, len(rows))
+        return whole
     units: list[bytes] = []
     lines: list[int] = []
     for number, row in enumerate(rows):

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from turngate.compress.call import Call, Doc
 from turngate.compress.lines import Shown, show
-from turngate.compress.units import Units
+from turngate.compress.units import whole_lines
 
 _NUMBERED = re.compile(rb"^ *(\d+)(?:[:|\t]|\xe2\x86\x92| {1,2}|$)", re.MULTILINE)
 _NUMBER = re.compile(rb" *\d+(?:[:|\t]|\xe2\x86\x92| {1,2}|$)")
@@ -51,7 +51,8 @@ def shorten_echo(doc: Doc) -> Shown | None:
         for line in text.split("\n")
         if len(line.strip()) >= WRITTEN_LEAST_CHARS
     }
-    rows = doc.data.split(b"\n")
+    units = whole_lines(doc.data)
+    rows = units.rows
     bare = [_NUMBER.sub(b"", row, count=1).strip() for row in rows]
     hits = [index for index, row in enumerate(bare) if row in written]
     if not hits:
@@ -59,5 +60,4 @@ def shorten_echo(doc: Doc) -> Shown | None:
     kept = {index for index, row in enumerate(rows) if row.strip() and not _NUMBER.match(row)}
     for hit in hits:
         kept.update(range(max(0, hit - AROUND_LINES), min(len(rows), hit + AROUND_LINES + 1)))
-    units = Units(rows, doc.data, None, len(rows))
     return show(units, sorted(kept), doc.notes)
