@@ -6,6 +6,8 @@ starts none, so the empty text has no lines and ``"a"`` and ``"a\n"`` both have 
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 
 def line_count(text: str) -> int:
     """How many lines `text` has."""
@@ -22,11 +24,9 @@ def split_lines(text: str) -> list[str]:
 
 def line_starts(text: str) -> list[int]:
     """Where each line starts, and behind them where the text ends: line *n* is ``text[out[n-1]:out[n]]``."""
-    starts = [0] if text else []
-    at = text.find("\n")
-    while at >= 0:
-        starts.append(at + 1)
-        at = text.find("\n", at + 1)
-    if not text.endswith("\n"):
-        starts.append(len(text))
+    starts = list(accumulate((len(line) + 1 for line in text.split("\n")), initial=0))
+    if text.endswith("\n") or not text:
+        starts.pop()
+    else:
+        starts[-1] -= 1
     return starts

@@ -242,7 +242,9 @@ def _finds(low: str, part: str) -> Iterator[int]:
 
 
 def _alone(low: str, start: int, end: int) -> bool:
-    return not (start > 0 and low[start - 1].isalnum()) and not (end < len(low) and low[end].isalnum())
+    # A number ends where its digits do, as in `v12` and `12ms`.
+    goes_on = str.isdigit if low[start:end].isdigit() else str.isalnum
+    return not (start > 0 and goes_on(low[start - 1])) and not (end < len(low) and goes_on(low[end]))
 
 
 def _unit_starts(text: str) -> list[int]:

@@ -26,7 +26,7 @@ STOP_WORDS = _set(
     "later needs blank goes first seen line text answer"
 )
 #: Cues that ask for an end of the text, not for a word in it.
-_TAIL_CUES = _set("last final finally end ends ended ending finish finished summary total totals verdict")
+_TAIL_CUES = _set("last final finally end ends ended ending summary totals verdict")
 _HEAD_CUES = _set("first header headers heading title start top beginning column columns")
 #: What outputs call the things that people ask about.
 _SYNONYMS: dict[str, tuple[str, ...]] = {
@@ -113,14 +113,18 @@ def _terms(quoted_runs: list[str], bare_runs: list[str]) -> tuple[Term, ...]:
     found: dict[str, Term] = {}
     for run in quoted_runs:
         for word in _query_words(run):
-            found.setdefault(word, Term(word, _QUOTED_BOOST, len(word) < _MIN_STEM_CHARS and word.isascii()))
+            found.setdefault(word, Term(word, _QUOTED_BOOST, _stands_alone(word)))
     for run in kept:
         for word in map(stem, _query_words(run)):
-            found.setdefault(word, Term(word, 1.0, len(word) < _MIN_STEM_CHARS and word.isascii()))
+            found.setdefault(word, Term(word, 1.0, _stands_alone(word)))
     for word in list(found):
         for other in _SYNONYMS.get(word, ()):
             found.setdefault(other, Term(other, _SYNONYM_BOOST, whole=False))
     return tuple(list(found.values())[:_MAX_TERMS])
+
+
+def _stands_alone(word: str) -> bool:
+    return word.isdigit() or (len(word) < _MIN_STEM_CHARS and word.isascii())
 
 
 def _query_words(run: str) -> list[str]:

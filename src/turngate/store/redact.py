@@ -19,7 +19,8 @@ class Secret:
     kind: str
     """What stands after ``redacted:``."""
     hints: tuple[str, ...]
-    """Lowercase; a text without any of these has no secret of this shape. Finding them is cheap."""
+    """A text without any of these has no secret of this shape; finding them is cheap. They are lowercase,
+    and sought in lowercase text, where the pattern ignores case."""
     pattern: re.Pattern[str]
     """Matches it; a group ``keep`` is left as it is."""
 
@@ -32,11 +33,11 @@ def _secret(kind: str, hints: str, pattern: str) -> Secret:
 SECRETS: tuple[Secret, ...] = (
     _secret(
         "private-key",
-        "-----begin",
+        "-----BEGIN",
         r"-----BEGIN (?:[A-Z]{2,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----(?:[^-]|-(?!----)){0,20000}+"
         r"(?:-----END (?:[A-Z]{2,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----)?",
     ),
-    _secret("aws-key", "akia asia abia acca", r"\b(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}\b"),
+    _secret("aws-key", "AKIA ASIA ABIA ACCA", r"A(?<![\w-]A)(?:KIA|SIA|BIA|CCA)[0-9A-Z]{16}\b"),
     _secret("github-token", "ghp_ gho_ ghu_ ghs_ ghr_", r"gh[pousr]_(?<![\w-]gh[pousr]_)[0-9A-Za-z]{30,255}"),
     _secret("github-token", "github_pat_", r"github_pat_(?<![\w-]github_pat_)[0-9A-Za-z_]{30,255}"),
     _secret("gitlab-token", "glpat-", r"glpat-(?<![\w-]glpat-)[0-9A-Za-z_-]{20,64}"),
@@ -48,12 +49,12 @@ SECRETS: tuple[Secret, ...] = (
         r"sk-(?<![\w-]sk-)(?:proj-|svcacct-|admin-)?(?=[a-zA-Z_-]{0,100}[0-9])[0-9A-Za-z_-]{32,250}",
     ),
     _secret("stripe-key", "k_live_ k_test_", r"\b[rs]k_(?:live|test)_[0-9A-Za-z]{16,250}"),
-    _secret("google-key", "aiza", r"AIza(?<![\w-]AIza)[0-9A-Za-z_-]{35}"),
+    _secret("google-key", "AIza", r"AIza(?<![\w-]AIza)[0-9A-Za-z_-]{35}"),
     _secret("google-token", "ya29.", r"ya29\.(?<![\w-]ya29\.)[0-9A-Za-z_-]{20,1000}"),
     _secret("npm-token", "npm_", r"npm_(?<![\w-]npm_)[0-9A-Za-z]{36}\b"),
     _secret(
         "jwt",
-        "eyj",
+        "eyJ",
         r"eyJ(?<![\w-]eyJ)[0-9A-Za-z_-]{10,4000}\.eyJ[0-9A-Za-z_-]{10,8000}\.[0-9A-Za-z_-]{0,2000}",
     ),
     _secret(
@@ -75,7 +76,8 @@ def redact(text: str) -> str:
     """`text` with secrets replaced. Line breaks stay, so line numbers stay true."""
     low = text.lower()
     for secret in SECRETS:
-        if any(hint in low for hint in secret.hints):
+        where = low if secret.pattern.flags & re.IGNORECASE else text
+        if any(hint in where for hint in secret.hints):
             text = secret.pattern.sub(lambda found, kind=secret.kind: _replacement(found, kind), text)  # type: ignore[misc]
     return text
 
