@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from turngate.store.ledger import LedgerStore
 
 #: Replaces secrets by ``[redacted:kind]``. Must keep line breaks, so that line numbers stay true.
 Redactor = Callable[[str], str]
@@ -149,6 +152,11 @@ class Store(Protocol):
 
     A session sees what it or one of its ancestors stored or noted; ``session=None`` sees everything.
     """
+
+    @property
+    def ledger(self) -> LedgerStore:
+        """What was sent."""
+        ...
 
     def put(
         self,

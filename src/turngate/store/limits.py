@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from turngate.errors import StoreFullError
 from turngate.store import index as search_index
-from turngate.store import records
+from turngate.store import ledger, records
 from turngate.store.base import GcReport, StoreStats
 from turngate.store.connections import PAGE_BYTES, Connections, disk_bytes
 
@@ -96,7 +96,9 @@ class Limits:
             (total,) = conn.execute("SELECT count(*) FROM content").fetchone()
             aged = _victims(conn, live_since, older_than=oldest)
         sizes = [self._drop(batch, live_since) for batch in _batches(aged)]
+        self._forget_sent(live_since, oldest)
         if not self._fits(size_bytes):
+            self._forget_sent(live_since, now)
             with self._connections.reader() as conn:
                 rest = _victims(conn, live_since, older_than=None)
             target = int(self._settings.max_bytes * LOW_WATER_SHARE) - size_bytes
@@ -128,6 +130,11 @@ class Limits:
         if not all(forgotten):
             search_index.reset(conn)
         return len(keys), size
+
+    def _forget_sent(self, live_since: float, older_than: float) -> None:
+        self._connections.write(
+            lambda conn: ledger.forget(conn, live=_LIVE, live_since=live_since, older_than=older_than)
+        )
 
     def _shrink(self) -> None:
         """Give free pages and the log back to the file system; readers that are in the way are no fault."""

@@ -85,9 +85,70 @@ _SESSION_STATE = (
     BEGIN DELETE FROM session_state WHERE session = old.id; END""",
 )
 
+_LEDGER = (
+    """CREATE TABLE ledger_node (
+        key BLOB PRIMARY KEY,
+        parent BLOB NOT NULL,
+        digest BLOB NOT NULL,
+        role TEXT NOT NULL,
+        policy TEXT NOT NULL,
+        epoch INTEGER NOT NULL,
+        at REAL NOT NULL
+    ) WITHOUT ROWID""",
+    """CREATE TABLE ledger_attachment (
+        node BLOB NOT NULL,
+        session TEXT NOT NULL,
+        at REAL NOT NULL,
+        PRIMARY KEY (node, session)
+    ) WITHOUT ROWID""",
+    # Edits of a node itself have the session ''.
+    """CREATE TABLE ledger_edit (
+        node BLOB NOT NULL,
+        session TEXT NOT NULL,
+        place INTEGER NOT NULL,
+        op TEXT NOT NULL,
+        path TEXT NOT NULL,
+        value TEXT NOT NULL,
+        origin TEXT NOT NULL,
+        PRIMARY KEY (node, session, place)
+    ) WITHOUT ROWID""",
+    """CREATE TABLE ledger_decision (
+        scope BLOB NOT NULL,
+        call TEXT NOT NULL,
+        content TEXT NOT NULL,
+        value TEXT NOT NULL,
+        origin TEXT NOT NULL,
+        at REAL NOT NULL,
+        PRIMARY KEY (scope, call, content)
+    ) WITHOUT ROWID""",
+    """CREATE TABLE ledger_value (
+        sha256 TEXT PRIMARY KEY,
+        size INTEGER NOT NULL,
+        codec TEXT NOT NULL,
+        data BLOB NOT NULL
+    ) WITHOUT ROWID""",
+    """CREATE TABLE ledger_request (
+        session TEXT NOT NULL,
+        seq INTEGER NOT NULL,
+        turn INTEGER NOT NULL,
+        tip BLOB NOT NULL,
+        depth INTEGER NOT NULL,
+        tools BLOB NOT NULL,
+        system BLOB NOT NULL,
+        epoch INTEGER NOT NULL,
+        policy TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        place INTEGER NOT NULL,
+        detail TEXT NOT NULL,
+        at REAL NOT NULL,
+        PRIMARY KEY (session, seq)
+    ) WITHOUT ROWID""",
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration("0001_base", _BASE),
     Migration("0002_session_state", _SESSION_STATE),
+    Migration("0003_ledger", _LEDGER),
 )
 
 

@@ -24,6 +24,7 @@ from turngate.store.connections import Connections
 from turngate.store.guard import store_errors
 from turngate.store.health import check
 from turngate.store.index import Index
+from turngate.store.ledger import SqliteLedger
 from turngate.store.limits import Limits, statistics
 from turngate.store.records import Arrival, Sighting
 from turngate.store.redact import redact
@@ -77,6 +78,14 @@ class SqliteStore:
         )
         self._index = Index(path, self._connections, redactor, max_bytes=self.settings.max_bytes)
         self._limits = Limits(path, self.settings, self._connections, self._index)
+        #: What was sent: the ledger's tables.
+        self.ledger = SqliteLedger(
+            path,
+            self._connections,
+            self._limits,
+            clock=clock,
+            redactor=redactor if self.settings.redact else None,
+        )
 
     def put(
         self,
