@@ -10,6 +10,7 @@ shared; a provider may still share its unchanged beginning.
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING
@@ -84,7 +85,8 @@ class CacheSimulator:
         self._rules = rules
         self._chain = _Chain()
         self._expires: dict[bytes, float] = {}
-        self._at = 0.0
+        self._places: list[int] = []
+        """Where in the present chain an entry ends, live or not; ascending."""
 
     def send(
         self,
@@ -100,7 +102,11 @@ class CacheSimulator:
 
         The cost is that of the new steps, not of the whole request, as long as the prefix holds.
         """
+        kept = min(kept, len(self._chain))
         shared = self._chain.replace(kept, new, at_seconds, self._rules.ttl_seconds)
+        del self._places[bisect_right(self._places, kept) :]
+        added = range(kept + 1, len(self._chain) + 1)
+        self._places += [place for place in added if self._chain.key(place) in self._expires]
         if self._rules.matching == "breakpoints":
             read, written = self._breakpoints(at_seconds, self._marks(marks))
         elif self._rules.matching == "units":
@@ -132,7 +138,7 @@ class CacheSimulator:
         eligible = [mark for mark in marks if chain.tokens(mark) >= rules.minimum_tokens]
         hits = [hit for mark in eligible if (hit := self._look_back(mark, at))]
         for place in (*hits, *eligible):
-            self._keep(chain.key(place), at)
+            self._keep(place, at)
         read = chain.tokens(max(hits, default=0))
         written = chain.tokens(max(eligible, default=0)) - read
         return read, written
@@ -141,7 +147,7 @@ class CacheSimulator:
         """The longest live entry that ends at ``mark`` or before it, as a number of steps; 0: none."""
         chain, limit = self._chain, self._rules.look_back_blocks
         reach = None if limit is None else chain.blocks(mark) - limit
-        for place in range(mark, 0, -1):
+        for place in reversed(self._places[: bisect_right(self._places, mark)]):
             if reach is not None and chain.blocks(place) <= reach:
                 return 0
             if self._expires.get(chain.key(place), -1.0) >= at:
@@ -152,14 +158,21 @@ class CacheSimulator:
         """DeepSeek: a unit must match as a whole; a common prefix becomes one for the requests after this."""
         chain = self._chain
         hit = self._look_back(len(chain), at)
-        ends = [chain.key(hit), chain.key(shared), chain.key(len(chain))]
+        for place in (hit, shared, len(chain)):
+            self._keep(place, at)
         if reply is not None:
-            ends.append(_link(chain.key(len(chain)), reply))
-        for key in ends:
-            self._keep(key, at)
+            self._remember(_link(chain.key(len(chain)), reply), at)
         return self._rounded(chain.tokens(hit))
 
-    def _keep(self, key: bytes, at: float) -> None:
+    def _keep(self, place: int, at: float) -> None:
+        """An entry that ends at this place of the chain lives from now on."""
+        if place:
+            self._remember(self._chain.key(place), at)
+            position = bisect_left(self._places, place)
+            if self._places[position : position + 1] != [place]:
+                self._places.insert(position, place)
+
+    def _remember(self, key: bytes, at: float) -> None:
         self._expires.pop(key, None)  # to the end of the order: the latest ones are remembered
         self._expires[key] = at + self._rules.ttl_seconds
         limit = self._rules.remembered_marks
@@ -197,7 +210,6 @@ class _Chain:
 
     def replace(self, kept: int, new: Sequence[Step], at: float, ttl_seconds: float) -> int:
         """Keep ``kept`` steps, append ``new``; say how many leading steps some request of late had, too."""
-        kept = min(kept, len(self))
         fresh_since = at - ttl_seconds
         shared = kept if self._at >= fresh_since else 0
         self._left.update(dict.fromkeys(self._keys[kept + 1 :], self._at))

@@ -74,6 +74,13 @@ def default_model(provider: str) -> str:
     return str(_provider(provider)["model"])
 
 
+def owner_of(model: str) -> str:
+    """The provider whose model this is by its name; empty if it is none's."""
+    name = model.lower().rpartition("/")[2]
+    owned = (p for p in PROVIDERS if any(fnmatchcase(name, pattern) for pattern in _provider(p)["claims"]))
+    return next(owned, "")
+
+
 def cache_rules(provider: str, model: str = "", *, ttl: str = "") -> CacheRules:
     """The rules of ``provider`` for ``model``; for an unknown model, those of the provider's newest.
 
@@ -83,7 +90,7 @@ def cache_rules(provider: str, model: str = "", *, ttl: str = "") -> CacheRules:
     entry = _provider(provider)
     rules = dict(entry["rules"])
     for row in entry["models"]:
-        if any(fnmatchcase(model.lower(), pattern) for pattern in row["match"]):
+        if any(fnmatchcase(model.lower().rpartition("/")[2], pattern) for pattern in row["match"]):
             rules |= row["set"]
     name = ttl or rules["ttl"]
     if name not in entry["ttls"]:

@@ -1,0 +1,218 @@
+"""The policies that are compared. An arm says of every request how each message would have been sent."""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+
+import orjson
+
+from turngate.gate import Gate
+from turngate.replay.shelf import Shelf
+from turngate.replay.weigh import message_tokens
+from turngate.wire import VIEWS, Message, Path, ToolResult, View, Wire, splice
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from turngate.replay.recorded import Entry
+    from turngate.settings import Settings
+
+HEAD_TAIL_CHARS: Final = 5_000
+"""First and last characters that ``head-tail`` keeps: hosts commonly cut at 10,000 characters a result."""
+
+MASK_KEEPS: Final = 5
+"""Newest observations that ``mask`` leaves: the best value of SWE-agent's and JetBrains' experiments."""
+
+MASKED: Final = "[Old tool output omitted to save context.]"
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A message as an arm sends it."""
+
+    raw: bytes
+    digest: bytes
+    tokens: int
+    blocks: int
+    results: tuple[tuple[str, str], ...] = ()
+    """Its tool results that were changed: text before, text after."""
+
+
+Decide: TypeAlias = Callable[[ToolResult, str], str]
+"""What a policy makes of one text of a tool result; the same object if nothing."""
+
+
+class Arm(Protocol):
+    """One policy over one conversation. Requests are asked for in their order."""
+
+    def request(self, entries: Sequence[Entry], size: int) -> tuple[int, list[Shown]]:
+        """How the request of ``entries[:size]`` is sent.
+
+        Returns:
+            How many messages of the request before are kept as they were, and all messages after those.
+        """
+        ...
+
+
+class Sheet:
+    """One conversation's messages as they can be sent; arms share it, and with it what they leave alone."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+        self._entries: Sequence[Entry] | None = None
+        self._view = View(wire, ())
+        self._plain: dict[bytes, Shown] = {}
+        self.holders: list[int] = []
+        """For each tool result, the index of its message."""
+
+    def view(self, entries: Sequence[Entry]) -> View:
+        """The view of all entries; made once for each list."""
+        if self._entries is not entries:
+            self._entries = entries
+            self._view = VIEWS[self._wire]([entry.message for entry in entries])
+            self.holders = [result.message for result in self._view.results]
+        return self._view
+
+    def message(self, entry: Entry, results: Sequence[ToolResult], decide: Decide | None) -> Shown:
+        """One message, with what ``decide`` makes of its tool results."""
+        pairs = [] if decide is None else _decided(results, decide)
+        if not pairs:
+            if entry.raw not in self._plain:
+                self._plain[entry.raw] = self._shown(entry.raw, entry.message, entry.blocks)
+            return self._plain[entry.raw]
+        raw = splice(entry.raw, {path[1:]: after for path, _, after in pairs})
+        changed = tuple((before, after) for _, before, after in pairs)
+        return self._shown(raw, _loads(raw), entry.blocks, changed)
+
+    def _shown(
+        self, raw: bytes, message: Mapping[str, Any], blocks: int, changed: tuple[tuple[str, str], ...] = ()
+    ) -> Shown:
+        size = message_tokens(message, self._wire)
+        return Shown(raw, hashlib.sha256(raw).digest(), size, blocks, changed)
+
+
+def _decided(results: Sequence[ToolResult], decide: Decide) -> list[tuple[Path, str, str]]:
+    """Path, text before and text after, of each text that was changed."""
+    parts = [(part, decide(result, part.text)) for result in results for part in result.parts]
+    return [(part.path, part.text, text) for part, text in parts if text is not part.text]
+
+
+class _Ingress:
+    """Decides on each message once, when it is first seen, and sends it so ever after."""
+
+    def __init__(
+        self, sheet: Sheet, decide: Decide | None, next_turn: Callable[[], object] | None = None
+    ) -> None:
+        self._sheet = sheet
+        self._decide = decide
+        self._next_turn = next_turn
+        self._done: dict[bytes, Shown] = {}
+        self._sent: tuple[Sequence[Entry], int] = ((), 0)
+
+    def request(self, entries: Sequence[Entry], size: int) -> tuple[int, list[Shown]]:
+        """Append what is new."""
+        kept, self._sent = _kept(self._sent, entries, size), (entries, size)
+        view = self._sheet.view(entries)
+        return kept, [self._message(entries[i], view.messages[i]) for i in range(kept, size)]
+
+    def _message(self, entry: Entry, message: Message) -> Shown:
+        known = self._done.get(entry.raw)
+        if known is None:
+            if self._next_turn is not None and message.role == "assistant":
+                self._next_turn()
+            known = self._done[entry.raw] = self._sheet.message(entry, message.results, self._decide)
+        return known
+
+
+class _Mask:
+    """Replaces all but the newest observations; which these are changes with every request."""
+
+    def __init__(self, sheet: Sheet) -> None:
+        self._sheet = sheet
+        self._sent: tuple[Sequence[Entry], int] = ((), 0)
+        self._border = 0
+        """Observations before this message are masked."""
+        self._done: dict[tuple[bytes, bool], Shown] = {}
+
+    def request(self, entries: Sequence[Entry], size: int) -> tuple[int, list[Shown]]:
+        """Send again from the first observation on that is masked by now."""
+        view = self._sheet.view(entries)
+        holders = self._sheet.holders
+        count = bisect_left(holders, size)
+        border = holders[count - MASK_KEEPS] if count > MASK_KEEPS else 0
+        kept = _kept(self._sent, entries, size)
+        low, high = sorted((border, self._border))
+        moved = holders[bisect_left(holders, low) : bisect_left(holders, high)]
+        kept = min([kept, *moved[:1]])
+        self._sent, self._border = (entries, size), border
+        return kept, [
+            self._message(entries[i], view.messages[i], masked=i < border) for i in range(kept, size)
+        ]
+
+    def _message(self, entry: Entry, message: Message, *, masked: bool) -> Shown:
+        key = (entry.raw, masked)
+        if key not in self._done:
+            self._done[key] = self._sheet.message(entry, message.results, _masked if masked else None)
+        return self._done[key]
+
+
+def _loads(raw: bytes) -> Mapping[str, Any]:
+    value: Mapping[str, Any] = orjson.loads(raw)
+    return value
+
+
+def _kept(sent: tuple[Sequence[Entry], int], entries: Sequence[Entry], size: int) -> int:
+    """How many messages the request before and this one have in common."""
+    before, count = sent
+    count = min(count, size)
+    if before is entries:
+        return count
+    return next((i for i in range(count) if before[i].raw != entries[i].raw), count)
+
+
+def _head_tail(_: ToolResult, text: str) -> str:
+    left_out = len(text) - 2 * HEAD_TAIL_CHARS
+    if left_out <= 0:
+        return text
+    return f"{text[:HEAD_TAIL_CHARS]}\n[… {left_out:,} characters left out …]\n{text[-HEAD_TAIL_CHARS:]}"
+
+
+def _masked(_: ToolResult, text: str) -> str:
+    return MASKED if len(text) > len(MASKED) else text
+
+
+def _none(sheet: Sheet, _: Settings) -> Arm:
+    return _Ingress(sheet, None)
+
+
+def _first_and_last(sheet: Sheet, _: Settings) -> Arm:
+    return _Ingress(sheet, _head_tail)
+
+
+def _mask(sheet: Sheet, _: Settings) -> Arm:
+    return _Mask(sheet)
+
+
+def _turngate(sheet: Sheet, settings: Settings) -> Arm:
+    """The gate itself, with a store that is gone with the replay."""
+    session = Gate(Shelf(), settings).session("replay")
+
+    def decide(result: ToolResult, text: str) -> str:
+        return session.tool_result(
+            name=result.tool, text=text, args=result.args, failed=result.failed, call_id=result.call_id
+        )
+
+    return _Ingress(sheet, decide, session.next_turn)
+
+
+ARMS: Final[Mapping[str, Callable[[Sheet, Settings], Arm]]] = {
+    "none": _none,
+    "head-tail": _first_and_last,
+    "mask": _mask,
+    "turngate": _turngate,
+}
+"""Name -> how to begin it."""

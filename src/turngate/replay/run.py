@@ -1,0 +1,282 @@
+"""Replays one transcript under one arm, request by request, at several providers at once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from turngate.replay.arms import ARMS, Arm, Sheet, Shown
+from turngate.replay.cachesim import Billed, CacheSimulator, Step
+from turngate.replay.costs import Cost, Offer
+from turngate.replay.probes import Probe, in_view
+from turngate.replay.weigh import message_tokens, value_tokens
+from turngate.settings import Settings
+from turngate.store import passages
+from turngate.tokens import estimate
+from turngate.wire import Path, Violation, violations
+
+if TYPE_CHECKING:
+    from turngate.replay.recorded import Entry, Epoch, Transcript
+
+SCHEMA_TOKENS: Final = 150
+ORIENTATION_TOKENS: Final = 120
+"""What the retrieve tool's schema and the orientation add to every request of arm ``turngate``. Set
+generously: neither is part of a gate yet."""
+
+CALL_TOKENS: Final = 60
+"""What the model writes to ask for something hidden: a tool call with an id and a question."""
+
+FOUND_CHARS: Final = 8_000
+"""How much of an original comes back to a question: what a search answers at most."""
+
+ASSUMED_SECONDS: Final = 20.0
+"""Between two requests whose times were not recorded."""
+
+REDEEMING: Final = "turngate"
+"""The arm that can give back what it took out of view."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One request and what it cost."""
+
+    epoch: int
+    message: int
+    """Index of the message that answers it, in its epoch."""
+    input_tokens: int
+    request_bytes: int
+    reused_bytes: int
+    """Of them, those that begin both this request and the one before."""
+    billed: tuple[Billed, ...]
+    """By provider, in the order of the offers; requests that had something back are included."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """One transcript under one arm."""
+
+    arm: str
+    costs: list[Cost]
+    """By provider, in the order of the offers."""
+    turns: list[Turn] = field(default_factory=list)
+    breaks: int = 0
+    """Requests that did not begin with the whole request before, inside an epoch."""
+    retrieved: int = 0
+    """Facts that were needed, out of view, and had back."""
+    retrieved_tokens: int = 0
+    lost: int = 0
+    """Facts that were needed, out of view, and not to be had back."""
+    wrong: list[Violation] = field(default_factory=list)
+    """What a provider would refuse of each epoch's last request, though not of the recorded one."""
+    changed: list[tuple[int, str, str]] = field(default_factory=list)
+    """Results that were changed: index of the message, before, after."""
+
+
+def replay(
+    transcript: Transcript,
+    arms: Iterable[str],
+    offers: Sequence[Offer],
+    *,
+    settings: Settings | None = None,
+    probes: Sequence[Probe] = (),
+) -> list[Outcome]:
+    """What the session would have been under each arm: every request, its cost, and what was lost on the way.
+
+    Probes name messages by their number, so they are asked of sessions without compaction only.
+    """
+    sheet = Sheet(transcript.wire)
+    known = {
+        (v.rule, v.path, i) for i, epoch in enumerate(transcript.epochs) for v in _judged(epoch, transcript)
+    }
+    setup = _Setup(transcript, offers, settings or Settings(), probes, known)
+    return [_Replay(setup, arm, ARMS[arm](sheet, setup.settings)).run() for arm in arms]
+
+
+@dataclass(frozen=True, slots=True)
+class _Setup:
+    """What all arms are given."""
+
+    transcript: Transcript
+    offers: Sequence[Offer]
+    settings: Settings
+    probes: Sequence[Probe]
+    known: set[tuple[str, Path, int]]
+    """Rules that the recorded session breaks itself: rule, place, epoch."""
+
+
+def _judged(epoch: Epoch, transcript: Transcript) -> list[Violation]:
+    last = max(epoch.answers, default=0)
+    return violations([entry.message for entry in epoch.entries[:last]], transcript.wire) if last else []
+
+
+class _Sent:
+    """The present request: its steps, with running totals."""
+
+    def __init__(self, head: Iterable[tuple[Step, int]]) -> None:
+        self.steps: list[Step] = []
+        self.shown: list[Shown] = []
+        self._tokens = [0]
+        self._bytes = [0]
+        self._ends: list[int] = []
+        for step, size in head:
+            self.add(step, size)
+        self._head = len(self.steps)
+
+    @property
+    def tokens(self) -> int:
+        return self._tokens[-1]
+
+    @property
+    def bytes(self) -> int:
+        return self._bytes[-1]
+
+    def bytes_of(self, steps: int) -> int:
+        return self._bytes[steps]
+
+    def add(self, step: Step, size: int) -> None:
+        """One step; after a message it belongs to that."""
+        self.steps.append(step)
+        self._tokens.append(self._tokens[-1] + step.tokens)
+        self._bytes.append(self._bytes[-1] + size)
+        if self._ends:
+            self._ends[-1] = len(self.steps)
+
+    def replace(self, kept: int, new: Sequence[Shown], entries: Sequence[Entry]) -> int:
+        """Keep so many messages, append ``new``; answers how many steps were kept."""
+        steps = self._ends[kept - 1] if kept else self._head
+        del self.steps[steps:], self.shown[kept:], self._ends[kept:]
+        del self._tokens[steps + 1 :], self._bytes[steps + 1 :]
+        for shown in new:
+            system = entries[len(self.shown)].message["role"] in {"system", "developer"}
+            static = system and all(step.static for step in self.steps)
+            self._ends.append(0)
+            self.add(Step(shown.digest, shown.tokens, shown.blocks, static), len(shown.raw))
+            self.shown.append(shown)
+        return steps
+
+
+class _Replay:
+    """The state of one run."""
+
+    def __init__(self, setup: _Setup, name: str, arm: Arm) -> None:
+        transcript, offers = setup.transcript, setup.offers
+        self._transcript, self._offers, self._arm, self._known = transcript, offers, arm, setup.known
+        self._simulators = [CacheSimulator(offer.rules) for offer in offers]
+        probes = setup.probes if len(transcript.epochs) == 1 else ()
+        self._needed = deque(sorted(probes, key=lambda probe: probe.used))
+        self._redeems = name == REDEEMING
+        self._sent = _Sent(_head(transcript, ours=self._redeems))
+        self._before = 0
+        self._at = 0.0
+        self._texts: dict[bytes, str] = {}
+        self.outcome = Outcome(name, [Cost() for _ in offers])
+
+    def run(self) -> Outcome:
+        for number, epoch in enumerate(self._transcript.epochs):
+            for count, index in enumerate(epoch.answers):
+                self._request(number, epoch.entries, index, first=count == 0)
+            self._judge(number)
+        return self.outcome
+
+    def _request(self, epoch: int, entries: Sequence[Entry], index: int, *, first: bool) -> None:
+        kept_messages, new = self._arm.request(entries, index)
+        kept = min(self._sent.replace(kept_messages, new, entries), self._before)
+        self.outcome.breaks += kept < self._before and not first
+        for position, shown in enumerate(new, kept_messages):
+            self.outcome.changed += [(position, *pair) for pair in shown.results]
+        reused = self._sent.bytes_of(kept)
+        self._at = max(self._at, entries[index].at_seconds or self._at + ASSUMED_SECONDS)
+        billed = [Billed() for _ in self._offers]
+        for probe in self._out_of_view(index):
+            kept = self._redeem(probe, kept, billed)
+        self._send(kept, _reply(entries[index], self._transcript.wire), billed)
+        self._before = len(self._sent.steps)
+        turn = Turn(epoch, index, self._sent.tokens, self._sent.bytes, reused, tuple(billed))
+        self.outcome.turns.append(turn)
+
+    def _send(self, kept: int, reply: Step, billed: list[Billed]) -> None:
+        new = self._sent.steps[kept:]
+        for i, (offer, simulator) in enumerate(zip(self._offers, self._simulators, strict=True)):
+            paid = simulator.send(
+                new, kept=kept, at_seconds=self._at, reply=reply, output_tokens=reply.tokens
+            )
+            billed[i] += paid
+            self.outcome.costs[i] = self.outcome.costs[i].plus(paid, offer)
+
+    def _out_of_view(self, index: int) -> Iterator[Probe]:
+        """The facts that the answer at ``index`` needs and does not see."""
+        while self._needed and self._needed[0].used <= index:
+            probe = self._needed.popleft()
+            if probe.first < index and not in_view(probe, [self._text(shown) for shown in self._sent.shown]):
+                yield probe
+
+    def _redeem(self, probe: Probe, kept: int, billed: list[Billed]) -> int:
+        """Have a fact back: a request more, and call and result in view from here on."""
+        pairs = self._sent.shown[probe.first].results if probe.first < len(self._sent.shown) else ()
+        hidden = next((before for before, _ in pairs if in_view(probe, [before])), None)
+        if hidden is None or not self._redeems:
+            self.outcome.lost += 1
+            return kept
+        found = passages(hidden, probe.question, size=FOUND_CHARS).text
+        call = Step(hashlib.sha256(f"call {probe.question}".encode()).digest(), CALL_TOKENS)
+        self._send(kept, call, billed)
+        kept = len(self._sent.steps)
+        answer = Step(hashlib.sha256(found.encode("utf-8", "surrogatepass")).digest(), estimate(found))
+        self._sent.add(call, CALL_TOKENS)
+        self._sent.add(answer, len(found))
+        self.outcome.retrieved_tokens += call.tokens + answer.tokens
+        if in_view(probe, [found]):
+            self.outcome.retrieved += 1
+        else:
+            self.outcome.lost += 1
+        return kept
+
+    def _text(self, shown: Shown) -> str:
+        """All text of a message."""
+        if shown.digest not in self._texts:
+            self._texts[shown.digest] = "\n".join(_strings(_loads(shown.raw)))
+        return self._texts[shown.digest]
+
+    def _judge(self, epoch: int) -> None:
+        shown = [_loads(message.raw) for message in self._sent.shown]
+        found = violations(shown, self._transcript.wire) if shown else []
+        self.outcome.wrong += [v for v in found if (v.rule, v.path, epoch) not in self._known]
+
+
+def _head(transcript: Transcript, *, ours: bool) -> Iterator[tuple[Step, int]]:
+    """Tools and system prompt; for our arm with what it adds to them."""
+    added = {"tools": SCHEMA_TOKENS, "system": ORIENTATION_TOKENS} if ours else {}
+    for kind in ("tools", "system"):
+        for element in transcript.head:
+            if element.kind == kind:
+                size = value_tokens(_loads(element.raw))
+                yield Step(hashlib.sha256(element.raw).digest(), size, static=True), len(element.raw)
+        if kind in added:
+            yield Step(f"turngate {kind}".encode(), added[kind], static=True), 0
+
+
+def _reply(answer: Entry, wire: str) -> Step:
+    """The answer, as later requests carry it; its tokens are those reported, if they were."""
+    reported = (answer.usage or {}).get("output_tokens")
+    size = reported if isinstance(reported, int) and reported > 0 else message_tokens(answer.message, wire)
+    return Step(hashlib.sha256(answer.raw).digest(), size)
+
+
+def _loads(raw: bytes) -> Any:
+    return orjson.loads(raw)
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _strings(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _strings(inner)
