@@ -9,6 +9,7 @@ import sys
 BENCHES = {
     "fidelity": "DIR: tokens saved, probes in view, what is found again, faithfulness, speed",
     "rival": "DIR: the same for headroom-ai and for first-and-last, with the ratios",
+    "replay": "DIR: what recorded sessions would have cost, under four arms at four providers",
     "tokens": "DIR: error of the token estimate against exact counts",
     "memory": "time and peak memory of shortening logs up to 50 MB",
     "startup": "import and command-line start, size of a core installation",
@@ -17,7 +18,7 @@ BENCHES = {
 }
 #: What `all` leaves out: it installs another package of half a gigabyte.
 ON_REQUEST = {"rival"}
-NEED_CORPUS = {"fidelity", "rival", "tokens"}
+NEED_CORPUS = {"fidelity", "replay", "rival", "tokens"}
 
 
 def usage() -> str:
