@@ -11,6 +11,7 @@ import orjson
 
 from turngate.compress.budget import CURVES, Curve
 from turngate.compress.notes import Notes
+from turngate.compress.units import WORD_TABLE
 
 #: Enough lines to tell a kind by; each is cut, so that one endless line costs no more than a short one.
 SAMPLE_LINES = 40
@@ -18,14 +19,16 @@ SAMPLE_LINE_CHARS = 160
 SAMPLE_HEAD_CHARS = 8_000
 
 _WORD = re.compile(r"[A-Za-z]+")
-_ASKED = re.compile(r"\w{3,}")
+_NUMBER = re.compile(rb"\d{3,}")
+#: Shorter words of a question say nothing.
+ASKED_LEAST_BYTES = 3
 #: Words that a question has whatever it asks for.
 _STOP = frozenset(
     word
     for words in (
-        "the and for are was were what which where when who why how does did has have had with this that",
+        b"the and for are was were what which where when who why how does did has have had with this that",
         "these those from into there here give tell show find name line file value follows after before",
-        "begins output text can you please should would could will not all any its about between",
+        b"begins output text can you please should would could will not all any its about between",
     )
     for word in words.split()
 )
@@ -69,9 +72,10 @@ def call_of(
 
 
 def asked(question: str) -> frozenset[bytes]:
-    """The telling words of a question, as the scoring compares them."""
-    words = (word.lower() for word in _ASKED.findall(question))
-    return frozenset(word.encode("utf-8", "surrogatepass") for word in words if word not in _STOP)
+    """The telling words and numbers of a question, as the scoring compares them."""
+    data = question.encode("utf-8", "surrogatepass")
+    words = {word for word in data.translate(WORD_TABLE).split() if len(word) >= ASKED_LEAST_BYTES}
+    return frozenset((words - _STOP) | set(_NUMBER.findall(data)))
 
 
 def _strings(value: object) -> Iterator[str]:
@@ -117,8 +121,7 @@ class Sample:
 
     def share(self, pattern: re.Pattern[str]) -> float:
         """The share of the sample's lines that `pattern` matches at their start."""
-        match = pattern.match
-        return sum(1 for line in self.lines if match(line)) / max(1, len(self.lines))
+        return sum(map(bool, map(pattern.match, self.lines))) / max(1, len(self.lines))
 
 
 def sample_of(data: bytes, tool: str) -> Sample:

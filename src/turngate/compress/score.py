@@ -23,7 +23,6 @@ INSTANCES = 3
 RARE_SKELETON = 1.0
 RARE_OPENING = 0.7
 NEWS = 1.5
-DIGIT_WORD_SHARE = 0.3
 BESIDE_FAILURE: tuple[tuple[int, float], ...] = ((1, 0.35), (2, 0.21), (-1, 0.21))
 PLACE = 2.5
 #: Repeated failures weigh less, and are findings no more.
@@ -40,7 +39,6 @@ BLANK = -1.5
 MENTIONED = 1.5
 #: A word of the question counts when at most this share of units has it.
 MENTION_MOST_SHARE = 0.05
-_DIGITS = b"0123456789"
 
 #: A line that begins, after arrows or quotes, with a place in a file: `file.py:12`, `file.c(12`,
 #: `"file.py", line 12`.
@@ -73,7 +71,7 @@ class Aim:
 
     budget_tokens: float
     failed: bool = False
-    #: Words of the user's question, in small letters.
+    #: Words and numbers of the user's question, words in small letters.
     mentioned: frozenset[bytes] = frozenset()
     #: Whether a leading `file:12` marks a diagnostic; it doesn't where every line has one.
     places: bool = True
@@ -89,9 +87,11 @@ def score(units: Units, aim: Aim, bonus: Bonus | None = None) -> Scores:
     frequency = Counter(chain.from_iterable(rows.values()))
     failing = weigh(frequency)
     _add_openings(total, rows)
-    _add_news(total, rows, frequency, len(rows), aim)
+    _add_news(total, rows, frequency)
     failure = _failures(rows, failing, skeletons, counts) if failing else {}
     _add_failures(total, failure)
+    if aim.mentioned:
+        _add_mentioned(total, units, aim.mentioned)
     findings = {index for index, weight in failure.items() if weight >= FINDING_LEAST}
     if aim.places:
         findings |= _add_places(total, units.rows, skeletons, close)
@@ -131,37 +131,33 @@ def _add_openings(total: list[float], rows: dict[int, list[bytes]]) -> None:
         total[index] += RARE_OPENING / counts[key]
 
 
-def _add_news(
-    total: list[float], rows: dict[int, list[bytes]], frequency: Counter[bytes], size: int, aim: Aim
-) -> None:
-    """Words not met before, by their inverse document frequency; and words of the question."""
-    news = _news(frequency, size)
+def _add_news(total: list[float], rows: dict[int, list[bytes]], frequency: Counter[bytes]) -> None:
+    """Words not met before, by their inverse document frequency."""
+    news = _news(frequency, len(rows))
     # A word is news once: what is popped is gone for all later units.
     pop = news.pop
     for index, row in rows.items():
         value = sum(map(pop, row, repeat(0.0)))
         if value:
             total[index] += NEWS * value / (len(row) + 2)
-    most = max(1.0, MENTION_MOST_SHARE * size)
-    wanted = {word for word in aim.mentioned if 0 < frequency[word] <= most}
-    if wanted:
-        for index, row in rows.items():
-            if not wanted.isdisjoint(row):
+
+
+def _add_mentioned(total: list[float], units: Units, mentioned: frozenset[bytes]) -> None:
+    """Units with a word or number of the question, where few have it."""
+    most = max(1.0, MENTION_MOST_SHARE * len(total))
+    for word in mentioned:
+        texts = units.words if word.isalpha() else units.rows
+        holding = [index for index, text in enumerate(texts) if word in text]
+        if len(holding) <= most:
+            for index in holding:
                 total[index] += MENTIONED
 
 
 def _news(frequency: Counter[bytes], size: int) -> dict[bytes, float]:
-    """What each word tells when it is met first; one with a digit less, being mostly a number or an id."""
-    if not frequency:
-        return {}
+    """What each word tells when it is met first."""
     log_size = log(size) if size > 1 else 1.0
-    idf = {count: 1.0 - log(count) / log_size for count in set(frequency.values())}
-    bare = b"\n".join(frequency).translate(None, _DIGITS).split(b"\n")
-    return {
-        word: value if len(word) == len(letters) else value * DIGIT_WORD_SHARE
-        for (word, count), letters in zip(frequency.items(), bare, strict=True)
-        if (value := idf[count]) > 0.0
-    }
+    idf = {count: max(0.0, 1.0 - log(count) / log_size) for count in set(frequency.values())}
+    return {word: idf[count] for word, count in frequency.items()}
 
 
 def _failures(
