@@ -87,6 +87,22 @@ def test_an_occurrence_is_counted(store):
 
 
 @pytest.mark.parametrize(
+    ("question", "row"),
+    [
+        ("Which city has the largest population?", '"City, the 17th",990017'),
+        ("the lowest population value", "City 400,-3"),
+        ("smallest Population density", None),
+    ],
+)
+def test_an_extreme_of_a_column_brings_its_row(store, question, row):
+    rows = [f"City {n},{100_000 + n}" for n in range(2_000)]
+    rows[17], rows[400], rows[900] = '"City, the 17th",990017', "City 400,-3", '"' + "x" * 200_000
+    store.put("\n".join(["City,Population", *rows]).encode(), session="s")
+    [hit] = store.search(question, session="s")
+    assert row is None or hit.lines[0][1] == row
+
+
+@pytest.mark.parametrize(
     ("text", "question"),
     [
         ("前言\n数据库连接失败:超时\n结束", "连接失败"),

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from turngate.store.jsonpath import PathError, find_values
 from turngate.store.lines import line_starts
+from turngate.store.tables import extreme_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -73,7 +74,7 @@ class Scan:
     literal: dict[int, float] = field(default_factory=dict)
     """Unit -> share of the question's literal stretches that start in it."""
     pinned: list[tuple[int, int]] = field(default_factory=list)
-    """Stretches that a JSON path names."""
+    """Stretches that the question names by their place: a JSON path, an occurrence, an extreme."""
 
     @property
     def units(self) -> int:
@@ -100,6 +101,7 @@ def scan(text: str, question: Question) -> Scan:
             end = min(result.units, unit + _AFTER)
             result.pinned.append((result.starts[max(0, unit - 1)], result.starts[end]))
     result.pinned += _named_values(text, question)
+    result.pinned += [row for extreme in question.extremes for row in extreme_rows(text, extreme)]
     return result
 
 

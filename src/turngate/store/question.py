@@ -36,11 +36,17 @@ _SYNONYMS: dict[str, tuple[str, ...]] = {
     "crash": ("crash", "panic", "segfault"),
     "verdict": ("fail", "passed", "ok"),
     "total": ("passed", "fail"),
+    "head": ("h1", "h2", "h3", "h4"),
 }
 _QUOTED = re.compile(r"`+([^`]{1,2000})`+|\"([^\"]{2,2000})\"|(?<![\w])'([^']{2,2000})'(?![\w])")
 _BLANK = re.compile(r"_{3,}|\.{3,}|…")
 _JSON_PATH = re.compile(r"\$(?:\.\.?[\w*-]+|\[[^\]\s]{1,100}\])+")
 _NTH = re.compile(r"\b(?:occurrence|match|instance)\s+(?:no\.?\s*|number\s+)?#?(\d{1,6})\b", re.IGNORECASE)
+_LARGEST = _set("largest highest biggest greatest maximum max most")
+_SMALLEST = _set("smallest lowest minimum min least fewest")
+_EXTREME = re.compile(
+    rf"\b({'|'.join(sorted(_LARGEST | _SMALLEST))})\b\W*(?:value (?:of|for) )?(.{{1,80}})", re.IGNORECASE
+)
 _SUFFIXES = ("ings", "ing", "ies", "ied", "ed", "es", "s")
 #: A shorter stem would find too much.
 _MIN_STEM_CHARS = 4
@@ -63,6 +69,16 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
+class Extreme:
+    """That a question asks for the largest or smallest of something."""
+
+    sign: int
+    """1 for the largest, -1 for the smallest."""
+    column: str
+    """Lowercase; begins with the name of what is compared."""
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
     """A question, taken apart."""
 
@@ -78,6 +94,8 @@ class Question:
     """Whether it asks for the end."""
     nth: int
     """Which occurrence of its literal it asks for, from 1; 0 when it doesn't say."""
+    extremes: tuple[Extreme, ...]
+    """What it asks the largest or smallest of."""
 
 
 def ask(query: str) -> Question:
@@ -94,7 +112,15 @@ def ask(query: str) -> Question:
         paths=tuple(dict.fromkeys(_JSON_PATH.findall(query))),
         head=not _HEAD_CUES.isdisjoint(bare_runs),
         tail=not _TAIL_CUES.isdisjoint(bare_runs),
+        extremes=_extremes(query),
         nth=next((int(found[1]) for found in _NTH.finditer(bare)), 0),
+    )
+
+
+def _extremes(query: str) -> tuple[Extreme, ...]:
+    return tuple(
+        Extreme(1 if found[1].lower() in _LARGEST else -1, found[2].lower())
+        for found in _EXTREME.finditer(query)
     )
 
 
@@ -119,7 +145,7 @@ def _terms(quoted_runs: list[str], bare_runs: list[str]) -> tuple[Term, ...]:
             found.setdefault(word, Term(word, 1.0, _stands_alone(word)))
     for word in list(found):
         for other in _SYNONYMS.get(word, ()):
-            found.setdefault(other, Term(other, _SYNONYM_BOOST, whole=False))
+            found.setdefault(other, Term(other, _SYNONYM_BOOST, _stands_alone(other)))
     return tuple(list(found.values())[:_MAX_TERMS])
 
 
