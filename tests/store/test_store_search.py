@@ -99,7 +99,7 @@ def test_an_extreme_of_a_column_brings_its_row(store, question, row):
     rows[17], rows[400], rows[900] = '"City, the 17th",990017', "City 400,-3", '"' + "x" * 200_000
     store.put("\n".join(["City,Population", *rows]).encode(), session="s")
     [hit] = store.search(question, session="s")
-    assert row is None or hit.lines[0][1] == row
+    assert row is None or row in [text for _, text in hit.lines[:10]]
 
 
 @pytest.mark.parametrize(
