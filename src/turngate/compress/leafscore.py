@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from math import sqrt
 
 from turngate.compress.leaves import Leaves
+from turngate.compress.spelled import Num
 from turngate.compress.stems import weigh
 
 FIRST_OF_PATH = 1.0
@@ -141,7 +142,7 @@ def _add_beside_odd(leaves: Leaves, total: list[float], odd: set[int]) -> None:
 
 def _add_failures(leaves: Leaves, total: list[float]) -> None:
     """Strings that tell of a failure: less where the value, or such values on its path, are many."""
-    strings = list({text for text, quoted in zip(leaves.spelled, leaves.quoted, strict=True) if quoted})
+    strings = list({text for text in leaves.spelled if not isinstance(text, Num)})
     blob = "\n".join(strings).encode("utf-8", "surrogatepass").translate(_WORDS)
     keys = weigh(set(blob.split())).keys()
     if not keys:
@@ -152,7 +153,7 @@ def _add_failures(leaves: Leaves, total: list[float]) -> None:
     hits = [
         (index, path, text)
         for index, (path, text) in enumerate(zip(leaves.path, leaves.spelled, strict=True))
-        if text in failing and leaves.quoted[index]
+        if text in failing and not isinstance(text, Num)
     ]
     values = Counter((path, text) for _, path, text in hits)
     distinct = Counter(path for path, _ in values)

@@ -13,7 +13,8 @@ MOST_DEPTH = 200
 ID_KEY_LEAST_CHARS = 4
 #: Stands for all of them; no key that was parsed holds a raw line break.
 ID_KEY = "\n"
-CONSTANTS: dict[object, str] = {True: "true", False: "false", None: "null"}
+CONSTANTS: dict[object, Num] = {True: Num("true"), False: Num("false"), None: Num("null")}
+_EMPTY_OBJECT, _EMPTY_ARRAY = Num("{}"), Num("[]")
 
 
 class TooDeepError(ValueError):
@@ -24,10 +25,8 @@ class TooDeepError(ValueError):
 class Leaves:
     """The leaves of one value in document order, as parallel lists."""
 
-    #: As spelled, strings without their quotes; empty containers are leaves too.
+    #: As spelled: strings without their quotes, all else as `Num`; empty containers are leaves too.
     spelled: list[str] = field(default_factory=list)
-    #: Whether the leaf is a string.
-    quoted: list[bool] = field(default_factory=list)
     #: The path with its indices wild-carded, as a number.
     path: list[int] = field(default_factory=list)
     #: The nearest object around it that is an element of an array, as a number.
@@ -58,21 +57,22 @@ class _Walker:
 
     def __init__(self) -> None:
         self.leaves = Leaves()
-        self.known: dict[tuple[int, str], int] = {}
+        #: The paths that go on from each path, by key.
+        self.children: list[dict[str, int]] = []
 
     def path(self, parent: int, key: str, depth: int) -> int:
-        """The number of the path that goes on from `parent` by `key`."""
-        found = self.known.get((parent, key))
-        if found is not None:
-            return found
+        """The number of the path that goes on from `parent` by `key`, which is met there first."""
+        siblings = self.children[parent] if parent >= 0 else {}
         is_id = len(key) >= ID_KEY_LEAST_CHARS and not key.isalpha() and any(map(str.isdigit, key))
-        if is_id and (parent, ID_KEY) in self.known:
-            found = self.known[parent, ID_KEY]
-        else:
-            found = len(self.leaves.keys)
+        found = siblings.get(ID_KEY) if is_id else None
+        if found is None:
+            found = len(self.children)
+            self.children.append({})
             self.leaves.keys.append(key)
             self.leaves.depths.append(depth)
-        self.known[parent, ID_KEY if is_id else key] = self.known[parent, key] = found
+        siblings[key] = found
+        if is_id:
+            siblings[ID_KEY] = found
         return found
 
     def walk(self, value: Any, path: int, record: int, depth: int) -> None:
@@ -82,42 +82,50 @@ class _Walker:
         if not isinstance(value, list) or not value:
             self.add(value, path, record)
             return
-        leaves = self.leaves
-        before = len(leaves.spelled)
+        before = len(self.leaves.spelled)
         if isinstance(value, Obj):
-            for key, item in value:
-                self.step(item, self.path(path, key, depth + 1), record, depth + 1)
+            self.pairs(value, path, record, depth + 1)
         else:
-            inner = self.path(path, "", depth + 1)
-            for item in value:
-                if isinstance(item, Obj):
-                    record = leaves.records
-                    leaves.records += 1
-                self.step(item, inner, record, depth + 1)
-        leaves.sizes[id(value)] = len(leaves.spelled) - before
+            self.items(value, path, record, depth + 1)
+        self.leaves.sizes[id(value)] = len(self.leaves.spelled) - before
 
-    def step(self, item: Any, path: int, record: int, depth: int) -> None:
-        """Go into a container, or add a scalar."""
-        if isinstance(item, list):
-            self.walk(item, path, record, depth)
-        else:
-            self.add(item, path, record)
+    def pairs(self, value: Obj, path: int, record: int, depth: int) -> None:
+        """Add the leaves of an object's values."""
+        known = self.children[path]
+        add = self.add
+        for key, item in value:
+            inner = known.get(key)
+            if inner is None:
+                inner = self.path(path, key, depth)
+            if isinstance(item, list):
+                self.walk(item, inner, record, depth)
+            else:
+                add(item, inner, record)
+
+    def items(self, value: list[Any], path: int, record: int, depth: int) -> None:
+        """Add the leaves of an array's elements; each object among them is a record."""
+        inner = self.children[path].get("")
+        if inner is None:
+            inner = self.path(path, "", depth)
+        for item in value:
+            if isinstance(item, Obj):
+                record = self.leaves.records
+                self.leaves.records += 1
+            if isinstance(item, list):
+                self.walk(item, inner, record, depth)
+            else:
+                self.add(item, inner, record)
 
     def add(self, value: Any, path: int, record: int) -> None:
         """Add one leaf."""
         leaves = self.leaves
-        if isinstance(value, str):
-            leaves.spelled.append(value)
-            leaves.quoted.append(not isinstance(value, Num))
-        else:
-            leaves.spelled.append(spelled_constant(value))
-            leaves.quoted.append(False)
+        leaves.spelled.append(value if isinstance(value, str) else spelled_constant(value))
         leaves.path.append(path)
         leaves.record.append(record)
 
 
-def spelled_constant(value: Any) -> str:
+def spelled_constant(value: Any) -> Num:
     """true, false, null, or an empty container."""
     if isinstance(value, list):
-        return "{}" if isinstance(value, Obj) else "[]"
+        return _EMPTY_OBJECT if isinstance(value, Obj) else _EMPTY_ARRAY
     return CONSTANTS[value]

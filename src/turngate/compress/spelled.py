@@ -14,7 +14,7 @@ from typing import Any
 
 
 class Num(str):
-    """A number, or one of Python's NaN and Infinity, as it was spelled."""
+    """A value that isn't a string, as it was spelled: a number, a constant, an empty container."""
 
     __slots__ = ()
 
