@@ -273,3 +273,24 @@ def test_parent_and_child_go_on_after_a_fork(make_store, path):
     assert store.get(theirs).data == b"of the child"
     assert store.get(mine).data == b"of the parent"
     assert SqliteStore(path).check() == []
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_child_does_not_do_the_writes_that_waited_in_its_parent(make_store):
+    import threading  # noqa: PLC0415
+
+    store = make_store()
+    store.put(b"x", session="s")
+    connections = store._connections
+    waiting = threading.Thread(target=store.put, args=(b"of the parent",), kwargs={"session": "s"})
+    with connections._write_lock:
+        waiting.start()
+        while not connections._queue:
+            pass
+        child = os.fork()
+        if child == 0:
+            os._exit(len(connections._queue))
+    _, status = os.waitpid(child, 0)
+    waiting.join()
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert store.stats().contents == 2

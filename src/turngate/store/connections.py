@@ -15,6 +15,7 @@ import time
 import weakref
 from collections import deque
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from urllib.parse import quote
 
@@ -261,8 +262,11 @@ class Connections:
             self._pool.wait_for(lambda: self._reading == 0, timeout=_FORK_WAIT_SECONDS)
         self.close()
 
-    def after_fork(self) -> None:
-        """Go on, in the parent or in the child."""
+    def after_fork(self, *, child: bool) -> None:
+        """Go on. In the child the threads that were reading or waiting to write do not exist."""
+        if child:
+            self._queue.clear()
+            self._reading = 0
         self._write_lock.release()
 
 
@@ -276,13 +280,17 @@ def _before_fork() -> None:
         _PAUSED.append(connections)
 
 
-def _after_fork() -> None:
+def _after_fork(*, child: bool) -> None:
     while _PAUSED:
-        _PAUSED.pop().after_fork()
+        _PAUSED.pop().after_fork(child=child)
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
+    os.register_at_fork(
+        before=_before_fork,
+        after_in_parent=partial(_after_fork, child=False),
+        after_in_child=partial(_after_fork, child=True),
+    )
 
 
 def disk_bytes(path: Path) -> int:

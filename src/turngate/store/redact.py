@@ -21,12 +21,17 @@ class Secret:
     hints: tuple[str, ...]
     """A text without any of these has no secret of this shape; finding them is cheap. They are lowercase,
     and sought in lowercase text, where the pattern ignores case."""
-    pattern: re.Pattern[str]
-    """Matches it; a group ``keep`` is left as it is."""
+    source: str
+    """A regular expression that matches it; a group ``keep`` is left as it is."""
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """`source`, compiled when it is first needed: all of them would slow every start."""
+        return re.compile(self.source)
 
 
 def _secret(kind: str, hints: str, pattern: str) -> Secret:
-    return Secret(kind, tuple(hints.split()), re.compile(pattern))
+    return Secret(kind, tuple(hints.split()), pattern)
 
 
 #: Shapes as their issuers document them: most have a fixed prefix, so that scanners can find them.
