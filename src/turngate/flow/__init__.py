@@ -1,0 +1,1 @@
+"""The one place that composes what is injected into a turn."""
