@@ -32,7 +32,7 @@ ENV_PREFIX = "TURNGATE_"
 ENV_OTHER = ("TURNGATE_CONFIG",)
 STORE_FILE = "turngate.sqlite3"
 CONFIG_FILE = "config.toml"
-#: An entry of `skip_tools` that stands for the built-in patterns, so that a user can add to them.
+#: An entry of a list that stands for its built-in entries, so that a user can add to them.
 KEEP_DEFAULTS = "..."
 
 #: Tools whose results always pass whole: (pattern, why). Matched with fnmatch, case ignored.
@@ -53,10 +53,14 @@ SKIP_TOOL_REASONS: tuple[tuple[str, str], ...] = (
     ("skill_manage", "edits of skills, confirmed word for word"),
 )
 DEFAULT_SKIP_TOOLS: tuple[str, ...] = tuple(pattern for pattern, _ in SKIP_TOOL_REASONS)
+DEFAULT_DIRECTIVES: tuple[str, ...] = ("focus", "evidence")
+#: Lists in which `KEEP_DEFAULTS` means something.
+_DEFAULT_WORDS = {"skip_tools": DEFAULT_SKIP_TOOLS, "active": DEFAULT_DIRECTIVES}
 
 #: The least value of each number. A store under a mebibyte could not hold a single large result.
 _LEAST: dict[str, int] = {
     "threshold_bytes": 0,
+    "flow_budget_chars": 0,
     "max_bytes": 1024**2,
     "max_age_days": 1,
     "live_days": 0,
@@ -93,6 +97,44 @@ class StoreSettings:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class PromptSettings:
+    """Texts that a model is given: section ``[prompts]``."""
+
+    session_inject: str | None = None
+    """What a session's first turn is told; ``{VERSION}`` is replaced. None: the shipped text; "": nothing."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FlowSettings:
+    """The block that is injected into a turn: section ``[flow]``."""
+
+    every_turn: bool = False
+    """Whether each turn's block has all that holds, for hosts that don't keep it in the history."""
+    recall_in_view: bool = False
+    """Whether recall also lists what was just shortened, whose marker stands in view anyway."""
+    error_loop: bool = True
+    """Whether the same error three times brings a nudge."""
+    repeated_call: bool = True
+    """Whether the same call with the same result brings a nudge."""
+    stale_read: bool = True
+    """Whether files that were written after they were read are named."""
+    checkpoint: bool = True
+    """Whether the files written before a compaction are named after it."""
+    phase: bool = False
+    """Whether the directive of the phase (exploring, editing, verifying) is swapped in when it changes."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DirectiveSettings:
+    """Standing instructions from Markdown files: section ``[directives]``."""
+
+    active: tuple[str, ...] = DEFAULT_DIRECTIVES
+    """Names (files without ``.md``) of those that a session begins with; ``"..."``: the built-in ones."""
+    dir: Path | None = None
+    """Their folder. None: ``./directives``, else the user's, else the shipped one; the first that exists."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Settings:
     """Everything that can be set."""
 
@@ -106,8 +148,16 @@ class Settings:
     """Patterns (fnmatch, case ignored) of tools whose results pass; ``"..."``: the built-in ones."""
     data_dir: Path | None = None
     """Folder of the store; None: the platform's data folder for ``turngate``."""
+    flow_budget_chars: int = 4000
+    """Limit of the block injected into a turn. Bytes of UTF-8, whatever the name, which hosts know it by."""
     store: StoreSettings = dataclasses.field(default_factory=StoreSettings)
     """Section ``[store]``."""
+    prompts: PromptSettings = dataclasses.field(default_factory=PromptSettings)
+    """Section ``[prompts]``."""
+    flow: FlowSettings = dataclasses.field(default_factory=FlowSettings)
+    """Section ``[flow]``."""
+    directives: DirectiveSettings = dataclasses.field(default_factory=DirectiveSettings)
+    """Section ``[directives]``."""
 
     def __post_init__(self) -> None:
         _check_numbers(self)
@@ -121,6 +171,11 @@ class Settings:
 def default_data_dir() -> Path:
     """The platform's folder for a user's data. Nothing is created."""
     return Path(platformdirs.user_data_dir("turngate", appauthor=False))
+
+
+def user_directives_dir() -> Path:
+    """The user's own folder of directives. Nothing is created."""
+    return Path(platformdirs.user_config_dir("turngate", appauthor=False)) / "directives"
 
 
 def config_path(environ: Mapping[str, str] | None = None) -> Path:
@@ -146,7 +201,7 @@ def load(
         path: the TOML file; it must exist. None: the default file, if there is one.
         environ: stands in for ``os.environ``.
         strict: False, for a host's path: what would be an error is a logged warning and the key is left out.
-        overrides: settings by name; ``store`` takes a mapping or a `StoreSettings`.
+        overrides: settings by name; a section such as ``store`` takes a mapping or its dataclass.
 
     Raises:
         SettingsError: a key is unknown (the nearest known one is named), or a value is malformed or out of
@@ -161,8 +216,8 @@ def load(
         ("the arguments", overrides),
     ):
         _merge(values, _checked(Settings, table, source, "", problem))
-    section = StoreSettings(**values.pop("store", {}))
-    return Settings(store=section, **values)
+    sections = {name: kind(**values.pop(name, {})) for name, kind in _sections(Settings)}
+    return Settings(**sections, **values)
 
 
 def unknown_environment(environ: Mapping[str, str] | None = None) -> list[tuple[str, str]]:
@@ -177,8 +232,9 @@ def unknown_environment(environ: Mapping[str, str] | None = None) -> list[tuple[
 
 def all_keys(of: type = Settings, prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Every key, a section's as ``section.key``, with its type."""
+    sections = dict(_sections(of))
     for name, kind in _types(of).items():
-        if dataclasses.is_dataclass(kind) and isinstance(kind, type):
+        if name in sections:
             yield from all_keys(kind, f"{name}.")
         else:
             yield f"{prefix}{name}", kind
@@ -191,6 +247,13 @@ def _environment(environ: Mapping[str, str] | None) -> Mapping[str, str]:
 @cache
 def _types(of: type) -> dict[str, Any]:
     return get_type_hints(of)
+
+
+def _sections(of: type) -> Iterator[tuple[str, type]]:
+    """The fields that are sections, with their dataclasses."""
+    for name, kind in _types(of).items():
+        if dataclasses.is_dataclass(kind) and isinstance(kind, type):
+            yield name, kind
 
 
 @cache
@@ -248,14 +311,14 @@ def _checked(of: type, table: Any, source: str, prefix: str, problem: _Problem) 
     if not isinstance(table, Mapping):
         problem(f"{prefix.rstrip('.')} in {source} must be a table of settings")
         return {}
-    kinds, values = _types(of), {}
+    kinds, sections, values = _types(of), dict(_sections(of)), {}
     for name, value in table.items():
         key = f"{prefix}{name}"
         kind = kinds.get(name)
         if kind is None:
             known = [*_types(Settings), *(known for known, _ in all_keys())]
             problem(f"unknown setting {key!r} in {source}{_hint(_nearest(key, known))}")
-        elif dataclasses.is_dataclass(kind) and isinstance(kind, type):
+        elif name in sections:
             values[name] = _checked(kind, value, source, f"{key}.", problem)
         else:
             try:
@@ -321,10 +384,19 @@ def _as_words(value: Any) -> tuple[str, ...]:
     words = value.split(",") if isinstance(value, str) else value
     if not isinstance(words, list | tuple) or not all(isinstance(word, str) for word in words):
         raise ValueError("it must be a list of names, in the environment separated by commas")
-    named = [word.strip() for word in words if word.strip()]
-    return tuple(
-        pattern for word in named for pattern in (DEFAULT_SKIP_TOOLS if word == KEEP_DEFAULTS else (word,))
-    )
+    return tuple(word.strip() for word in words if word.strip())
+
+
+def _with_defaults(name: str, words: tuple[str, ...]) -> tuple[str, ...]:
+    """`words`, the built-in ones in the place of `KEEP_DEFAULTS`."""
+    kept = _DEFAULT_WORDS.get(name, ())
+    return tuple(entry for word in words for entry in (kept if word == KEEP_DEFAULTS else (word,)))
+
+
+def _as_text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    raise ValueError("it must be a text")
 
 
 _CONVERTERS: dict[Any, Callable[[Any], Any]] = {
@@ -332,6 +404,7 @@ _CONVERTERS: dict[Any, Callable[[Any], Any]] = {
     int: _as_int,
     int | None: _as_int_or_none,
     Path | None: _as_path,
+    str | None: _as_text,
     tuple[str, ...]: _as_words,
 }
 
@@ -347,6 +420,8 @@ def _convert(name: str, kind: Any, value: Any) -> Any:
             raise ValueError(f"it must be one of {', '.join(get_args(kind))}")
         return value
     converted = _CONVERTERS[kind](value)
+    if isinstance(converted, tuple):
+        return _with_defaults(name, converted)
     if name in _LEAST and converted is not None and converted < _LEAST[name]:
         raise ValueError(f"it must be at least {_LEAST[name]}")
     return converted
