@@ -124,9 +124,8 @@ class Run:
             print("\n".join(map(row, sorted(self.rows, reverse=True))))
         print(f"\nrequests of arm turngate that a provider would refuse: {self.refused}")
         print(f"requests of arm turngate that break the prefix: {self.broken}")
-        print(
-            f"sessions over {LARGE_TOKENS:,} tokens that cost over {ALLOWED_SHARE:.0%} more: {len(self.over())}"
-        )
+        limit = f"{LARGE_TOKENS:,} tokens that cost over {ALLOWED_SHARE:.0%} more"
+        print(f"sessions over {limit}: {len(self.over())}")
         for line in (*self.over(), *self.faults):
             print(line)
 

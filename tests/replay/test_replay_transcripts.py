@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -492,9 +493,10 @@ def test_the_users_sessions_are_found_in_their_usual_place(tmp_path):
     folder.mkdir(parents=True)
     (folder / "a.jsonl").write_text("")
     (folder / "a.txt").write_text("")
-    assert session_files({"HOME": str(tmp_path)}) == [folder / "a.jsonl"]
-    assert session_files({"CLAUDE_CONFIG_DIR": str(tmp_path / ".claude")}) == [folder / "a.jsonl"]
-    assert session_files({"HOME": str(tmp_path / "none")}) == []
+    (folder / "b.jsonl").write_text("")
+    os.utime(folder / "a.jsonl", (2e9, 2e9))
+    assert session_files(tmp_path / ".claude") == [folder / "b.jsonl", folder / "a.jsonl"]
+    assert session_files(tmp_path / "none") == []
 
 
 WORDS = st.sampled_from(

@@ -28,6 +28,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "stats": ("keeping", "Show what the store holds."),
     "gc": ("keeping", "Enforce the store's age and size limits."),
     "doctor": ("doctor", "Check store, settings and environment, and say what to do."),
+    "replay": ("replay", "Show what recorded sessions would have cost, under each policy."),
     "demo": ("demo", "Pass a recorded agent session through a gate and show what happens."),
     "completion": ("completion", "Print the script that completes commands in your shell."),
 }

@@ -6,7 +6,7 @@ import hashlib
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, cast
 
 import orjson
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from turngate.replay.recorded import Entry
     from turngate.settings import Settings
+    from turngate.store import Store
 
 HEAD_TAIL_CHARS: Final = 5_000
 """First and last characters that ``head-tail`` keeps: hosts commonly cut at 10,000 characters a result."""
@@ -199,7 +200,7 @@ def _mask(sheet: Sheet, _: Settings) -> Arm:
 
 def _turngate(sheet: Sheet, settings: Settings) -> Arm:
     """The gate itself, with a store that is gone with the replay."""
-    session = Gate(Shelf(), settings).session("replay")
+    session = Gate(cast("Store", Shelf()), settings).session("replay")
 
     def decide(result: ToolResult, text: str) -> str:
         return session.tool_result(

@@ -17,11 +17,9 @@ System prompt, tool schemas and attachments are not recorded, so requests look s
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import orjson
@@ -30,6 +28,7 @@ from turngate.replay.recorded import Entry, Epoch, Transcript
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
 
 _SIGNS: Final = ("uuid", "parentUuid", "sessionId", "leafUuid", "messageId")
 """Every line of a session file has one of these beside its type."""
@@ -43,10 +42,8 @@ def is_line(value: Any) -> bool:
     return typed and any(sign in value for sign in _SIGNS)
 
 
-def session_files(environ: Mapping[str, str] | None = None) -> list[Path]:
-    """The user's own session files, newest last."""
-    environ = os.environ if environ is None else environ
-    home = Path(environ.get("CLAUDE_CONFIG_DIR") or Path(environ.get("HOME") or Path.home()) / ".claude")
+def session_files(home: Path) -> list[Path]:
+    """The session files below Claude Code's folder (usually ``~/.claude``), oldest first."""
     return sorted((home / "projects").rglob("*.jsonl"), key=lambda path: path.stat().st_mtime)
 
 

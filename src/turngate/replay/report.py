@@ -1,0 +1,170 @@
+"""What replays have shown, as plain values for JSON and as sums for tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from turngate.replay.costs import Cost, Offer
+from turngate.replay.rules import PROVIDERS, as_of, assumed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from turngate.replay.cachesim import Billed
+    from turngate.replay.recorded import Transcript
+    from turngate.replay.run import Outcome, Turn
+
+BASE = "none"
+"""The arm that the others are compared with."""
+
+
+@dataclass(slots=True)
+class Sums:
+    """One arm over all sessions."""
+
+    input_tokens: int = 0
+    requests: int = 0
+    changed: int = 0
+    breaks: int = 0
+    wrong: int = 0
+    retrieved: int = 0
+    lost: int = 0
+    costs: dict[str, Cost] = field(default_factory=dict)
+    """By provider."""
+
+    def add(self, outcome: Outcome, offers: Sequence[Offer]) -> None:
+        """One more session."""
+        self.input_tokens += sum(turn.input_tokens for turn in outcome.turns)
+        self.requests += len(outcome.turns)
+        self.changed += len(outcome.changed)
+        self.breaks += outcome.breaks
+        self.wrong += len(outcome.wrong)
+        self.retrieved += outcome.retrieved
+        self.lost += outcome.lost
+        for offer, cost in zip(offers, outcome.costs, strict=True):
+            self.costs[offer.provider] = self.costs.get(offer.provider, Cost()) + cost
+
+
+@dataclass(slots=True)
+class Session:
+    """One session in a few numbers."""
+
+    name: str
+    requests: int
+    input_tokens: int
+    """Of its last request, as recorded."""
+    shares: dict[str, dict[str, float | None]]
+    """By arm and provider: cost against none, as :func:`share` has it."""
+
+
+@dataclass(slots=True)
+class Report:
+    """All sessions of a run. It holds sums and a line for each session, never the sessions themselves."""
+
+    sums: dict[str, Sums] = field(default_factory=dict)
+    sessions: list[Session] = field(default_factory=list)
+
+    def add(self, transcript: Transcript, offers: Sequence[Offer], outcomes: Sequence[Outcome]) -> None:
+        """One more session."""
+        base = next(outcome for outcome in outcomes if outcome.arm == BASE)
+        for outcome in outcomes:
+            self.sums.setdefault(outcome.arm, Sums()).add(outcome, offers)
+        shares = {
+            outcome.arm: {
+                offer.provider: share(cost, none)
+                for offer, cost, none in zip(offers, outcome.costs, base.costs, strict=True)
+            }
+            for outcome in outcomes
+        }
+        last = base.turns[-1].input_tokens
+        self.sessions.append(Session(transcript.name, len(base.turns), last, shares))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The sums, for JSON."""
+        base = self.sums.get(BASE, Sums())
+        return {arm: _sums_dict(sums, base) for arm, sums in self.sums.items()}
+
+
+def share(cost: Cost, base: Cost) -> float | None:
+    """By how much ``cost`` is above ``base``: 0.1 for 10 % more; ``None`` if there was nothing to pay.
+
+    In dollars where all prices are known, else by input alone, in prices of fresh input.
+    """
+    if cost.unpriced or base.unpriced:
+        return cost.units / base.units - 1 if base.units else None
+    return cost.dollars / base.dollars - 1 if base.dollars else None
+
+
+def _sums_dict(sums: Sums, base: Sums) -> dict[str, Any]:
+    names = ("requests", "input_tokens", "changed", "breaks", "wrong", "retrieved", "lost")
+    providers = {name: _cost_dict(cost, base.costs[name]) for name, cost in sums.costs.items()}
+    return {name: getattr(sums, name) for name in names} | {"providers": providers}
+
+
+def _cost_dict(cost: Cost, base: Cost) -> dict[str, Any]:
+    """Dollars are ``null`` where any price is unknown."""
+    above = share(cost, base)
+    return _billed_dict(cost.billed) | {
+        "units": round(cost.units, 1),
+        "dollars": None if cost.unpriced else round(cost.dollars, 6),
+        "share_above_none": None if above is None else round(above, 4),
+    }
+
+
+def _billed_dict(billed: Billed) -> dict[str, int]:
+    return {
+        "read_tokens": billed.read_tokens,
+        "written_tokens": billed.written_tokens,
+        "fresh_tokens": billed.fresh_tokens,
+        "output_tokens": billed.output_tokens,
+    }
+
+
+def session_dict(
+    transcript: Transcript, offers: Sequence[Offer], outcomes: Sequence[Outcome]
+) -> dict[str, Any]:
+    """One session with all of its turns, for JSON."""
+    base = next(outcome for outcome in outcomes if outcome.arm == BASE)
+    return {
+        "name": transcript.name,
+        "format": transcript.format,
+        "model": transcript.model or None,
+        "epochs": [epoch.begin for epoch in transcript.epochs],
+        "offers": [_offer_dict(offer) for offer in offers],
+        "arms": {outcome.arm: _outcome_dict(outcome, offers, base) for outcome in outcomes},
+    }
+
+
+def _offer_dict(offer: Offer) -> dict[str, Any]:
+    return {"provider": offer.provider, "model": offer.model, "price_known": offer.prices is not None}
+
+
+def _outcome_dict(outcome: Outcome, offers: Sequence[Offer], base: Outcome) -> dict[str, Any]:
+    sums, base_sums = Sums(), Sums()
+    sums.add(outcome, offers)
+    base_sums.add(base, offers)
+    wrong = [{"rule": v.rule, "text": v.text} for v in outcome.wrong]
+    turns = [_turn_dict(turn, offers) for turn in outcome.turns]
+    return _sums_dict(sums, base_sums) | {"wrong": wrong, "turns": turns}
+
+
+def _turn_dict(turn: Turn, offers: Sequence[Offer]) -> dict[str, Any]:
+    def priced(offer: Offer, billed: Billed) -> dict[str, Any]:
+        dollars = offer.prices.dollars(billed, ttl=offer.rules.ttl) if offer.prices else None
+        return _billed_dict(billed) | {"dollars": None if dollars is None else round(dollars, 6)}
+
+    pairs = zip(offers, turn.billed, strict=True)
+    return {
+        "epoch": turn.epoch,
+        "message": turn.message,
+        "input_tokens": turn.input_tokens,
+        "request_bytes": turn.request_bytes,
+        "reused_bytes": turn.reused_bytes,
+        "providers": {offer.provider: priced(offer, billed) for offer, billed in pairs},
+    }
+
+
+def basis(providers: Iterable[str] = PROVIDERS) -> dict[str, Any]:
+    """What the figures rest on."""
+    return {"rules_as_of": as_of(), "assumed": {provider: list(assumed(provider)) for provider in providers}}

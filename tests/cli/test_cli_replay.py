@@ -1,0 +1,172 @@
+"""`turngate replay`: what goes in, what comes out, and that the user's own files are only read."""
+
+from __future__ import annotations
+
+import json
+from html import unescape
+
+import pytest
+
+from turngate.replay.rules import PROVIDERS
+
+LOG = "\n".join(f"10:00:{n % 60:02} INFO worker job {n} done in {n * 7 % 91} ms" for n in range(700))
+
+
+def chat(text=LOG, turns=2):
+    out = [{"role": "user", "content": "Go"}]
+    for i in range(turns):
+        call = {"id": f"c{i}", "type": "function", "function": {"name": "bash", "arguments": "{}"}}
+        out += [
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": f"c{i}", "content": f"{i}\n{text}"},
+        ]
+    return [*out, {"role": "assistant", "content": "done"}]
+
+
+@pytest.fixture
+def session(tmp_path):
+    path = tmp_path / "one.json"
+    path.write_text(json.dumps(chat()))
+    return path
+
+
+class TestTable:
+    def test_it_compares_all_policies_at_all_providers_with_none(self, run, session, data_dir):
+        done = run("replay", session)
+        assert done.code == 0
+        rows = {line.split()[0]: line for line in done.text.splitlines() if line}
+        assert {"none", "head-tail", "mask", "turngate"} <= rows.keys()
+        assert all(provider in done.text.splitlines()[0] for provider in PROVIDERS)
+        assert rows["turngate"].count("%") == len(PROVIDERS)
+        assert "estimates" in done.text
+        assert not data_dir.exists()
+
+    def test_policies_and_providers_can_be_chosen(self, run, session):
+        done = run("replay", session, "--arm", "turngate", "--provider", "gemini")
+        assert "mask" not in done.text
+        assert "anthropic" not in done.text
+        assert "none" in done.text
+
+    def test_several_sessions_are_listed_and_summed(self, run, tmp_path, session):
+        (tmp_path / "two.jsonl").write_text("\n".join(map(json.dumps, chat(turns=3))))
+        done = run("replay", tmp_path)
+        assert "2 sessions, 7 requests" in done.text
+        assert "one.json" in done.text
+        assert "two.jsonl" in done.text
+
+    def test_an_unknown_model_is_unknown_in_the_table(self, run, session):
+        done = run("replay", session, "--model", "acme-1")
+        assert done.text.count("unknown") == 4 * len(PROVIDERS)
+        assert "$0.00" not in done.text
+
+
+class TestJson:
+    def test_it_has_every_turn_of_every_policy(self, run, session):
+        value = run("replay", session, "--json").json
+        (one,) = value["sessions"]
+        assert one["name"] == str(session)
+        turns = one["arms"]["turngate"]["turns"]
+        assert len(turns) == 3
+        assert turns[1]["reused_bytes"] == turns[0]["request_bytes"]
+        anthropic = one["arms"]["none"]["turns"][2]["providers"]["anthropic"]
+        assert anthropic["read_tokens"] > 0
+        assert anthropic["dollars"] > 0
+        total = value["total"]["turngate"]
+        assert total["input_tokens"] == sum(turn["input_tokens"] for turn in turns)
+        assert total["providers"]["anthropic"]["share_above_none"] < 0
+        assert value["basis"]["rules_as_of"] == "2026-11-30"
+        assert value["basis"]["assumed"]["gemini"]
+
+    def test_an_unknown_price_is_null(self, run, session):
+        value = run("replay", session, "--json", "--model", "acme-1").json
+        assert value["total"]["none"]["providers"]["openai"]["dollars"] is None
+        assert value["sessions"][0]["offers"][0]["price_known"] is False
+
+    def test_facts_are_charged(self, run, session, tmp_path):
+        probe = {
+            "file": "one.json",
+            "question": "How long did job 433 take?",
+            "answers": ["job 433 done in 28 ms"],
+        }
+        (tmp_path / "p.txt").write_text(json.dumps(probe | {"first_message_index": 2}))
+        value = run("replay", session, "--json", "--probes", tmp_path / "p.txt").json
+        assert value["total"]["turngate"]["retrieved"] == 1
+        assert value["total"]["none"]["lost"] == 0
+
+
+class TestBadInput:
+    def test_faults_are_told_with_file_and_line_and_the_rest_goes_on(self, run, tmp_path, session):
+        (tmp_path / "broken.json").write_text('[\n{"role": "user"')
+        (tmp_path / "empty.jsonl").write_text("")
+        done = run("replay", tmp_path, "--json")
+        assert done.code == 0
+        assert [s["name"] for s in done.json["sessions"]] == [str(session)]
+        assert f"turngate: {tmp_path}/broken.json:2: not JSON" in done.err
+        assert len(done.json["faults"]) == 2
+
+    def test_nothing_that_can_be_replayed_is_a_failure(self, run, tmp_path):
+        (tmp_path / "empty.json").write_text("[]")
+        done = run("replay", tmp_path)
+        assert done.code == 1
+        assert "empty.json:1" in done.err
+        assert run("replay", tmp_path, "--json").json["sessions"] == []
+
+    @pytest.mark.parametrize("argv", [(), ("x.json", "--arm", "best"), ("x.json", "--provider", "acme")])
+    def test_wrong_usage_says_what_is_possible(self, run, argv):
+        done = run("replay", *argv)
+        assert done.code == 2
+        assert any(word in done.err for word in ("--claude-code", "head-tail", "deepseek"))
+
+    def test_bad_probes_stop_before_the_work(self, run, session, tmp_path):
+        (tmp_path / "p.txt").write_text("{")
+        done = run("replay", session, "--probes", tmp_path / "p.txt")
+        assert done.code == 1
+        assert "p.txt:1: no probe" in done.err
+
+
+class TestClaudeCode:
+    def test_the_users_sessions_are_summed_up_and_only_read(self, run, tmp_path):
+        folder = tmp_path / ".claude" / "projects" / "-p"
+        folder.mkdir(parents=True)
+        for name in ("a", "b"):
+            lines = [
+                {
+                    "type": "user",
+                    "uuid": "1",
+                    "sessionId": name,
+                    "message": {"role": "user", "content": "Hi"},
+                },
+                {
+                    "type": "assistant",
+                    "uuid": "2",
+                    "sessionId": name,
+                    "message": {"id": "m", "role": "assistant", "content": [{"type": "text", "text": "ok"}]},
+                },
+            ]
+            (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)))
+        before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()}
+        done = run("replay", "--claude-code")
+        assert done.code == 0
+        assert "2 sessions, 2 requests" in done.text
+        assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()} == before
+
+
+class TestPage:
+    def test_it_holds_figures_results_and_faults_and_names_no_address(self, run, tmp_path, session):
+        evil = "</script><script>alert(1)</script>\n" + LOG
+        (tmp_path / "evil.json").write_text(json.dumps(chat(evil)))
+        (tmp_path / "bad.json").write_text("<b>")
+        done = run("replay", tmp_path, "--html", tmp_path / "r.html")
+        assert f"report: {tmp_path}/r.html" in done.text
+        page = (tmp_path / "r.html").read_text()
+        assert page.count("<script") == 2
+        assert evil in unescape(page)
+        assert "bad.json:1: not JSON" in page
+        assert 'href="http' not in page
+        assert "src=" not in page
+        assert "default-src 'none'" in page
+
+    def test_with_json_the_note_goes_to_stderr(self, run, tmp_path, session):
+        done = run("replay", session, "--json", "--html", tmp_path / "r.html")
+        assert done.json["sessions"]
+        assert "report:" in done.err
