@@ -8,6 +8,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from turngate.ingress import Arrival, call_line
 from turngate.store import SqliteStore, render_hits, select, to_bytes
 
 if TYPE_CHECKING:
@@ -63,7 +64,9 @@ def _put(store: SqliteStore, sample: Sample, outcome: Outcome, found: Recovery, 
     data = to_bytes(sample.text)
     session = "all" if together else sample.session
     start = perf_counter()
-    stored = store.put(data, session=session, kind=outcome.kind, tool=sample.tool or "")
+    tool = sample.tool or ""
+    call = call_line(Arrival(tool, "", sample.args)) if tool else ""
+    stored = store.put(data, session=session, kind=outcome.kind, tool=tool, call=call)
     found.put_seconds += perf_counter() - start
     found.stored += 1
     return stored.id

@@ -97,6 +97,13 @@ def pays(shown: str, size_bytes: int, before_tokens: int) -> bool:
     return enough and len(to_bytes(shown)) < size_bytes
 
 
+def call_line(arrival: Arrival) -> str:
+    """The call as one line, by whose words a search finds its result."""
+    if isinstance(arrival.args, Mapping):
+        return f"{arrival.name}({', '.join(f'{key}={value}' for key, value in arrival.args.items())})"
+    return f"{arrival.name}({arrival.args or ''})"
+
+
 def reference(ref: str) -> str:
     """The id in what a model may have copied: a whole marker, `hash|type|size`, or blanks around it."""
     found = marker.parse(ref.strip())

@@ -14,7 +14,18 @@ from turngate import ingress, marker, tokens
 from turngate.compress import Shortened, shorten
 from turngate.errors import StoreError, StoreUnavailableError, TurngateError, UnknownContentError
 from turngate.ingress import Arrival
-from turngate.store import REDACTED_NOTE, Hit, Original, Retrieved, Store, Stored, decode, select, to_bytes
+from turngate.store import (
+    REDACTED_NOTE,
+    Hit,
+    Original,
+    Retrieved,
+    Saving,
+    Store,
+    Stored,
+    decode,
+    select,
+    to_bytes,
+)
 from turngate.store import expand as expand_markers
 from turngate.tally import Flow, Stats, Tally
 
@@ -220,8 +231,8 @@ class Session:
         """Stored content that answers `query`, of this session and its ancestors, best first."""
         hits = self._store(reading=True).search(query, session=self.id, limit=limit)
         if hits:
-            self._came_back("\n".join(line for hit in hits for _, line in hit.lines))
-            self._note("searched", *(hit.sha256 for hit in hits))
+            back = self._came_back("\n".join(line for hit in hits for _, line in hit.lines))
+            self._note("searched", back, *(hit.sha256 for hit in hits))
         return hits
 
     def stats(self) -> Stats:
@@ -296,17 +307,24 @@ class Session:
             return "no gain", text, ""
         if self._access.resting:
             return "store unavailable", text, ""
-        stored = self._put(arrival, data, short.kind)
+        saving = Saving(results=1, came_in=before_tokens, shown=tokens.estimate(likely))
+        stored = self._put(arrival, data, short.kind, saving)
         shown = ingress.render(stored.id, arrival.name, stored.size, short, redacted=stored.redacted)
         if not ingress.pays(shown, len(data), before_tokens):
             return "no gain", text, ""
         return "", shown, short.kind
 
-    def _put(self, arrival: Arrival, data: bytes, kind: str) -> Stored:
+    def _put(self, arrival: Arrival, data: bytes, kind: str, saving: Saving) -> Stored:
         store = self._store()
-        turn = store.turn(self.id)
         return store.put(
-            data, session=self.id, turn=turn, kind=kind, tool=arrival.name, call_id=arrival.call_id
+            data,
+            session=self.id,
+            turn=store.turn(self.id),
+            kind=kind,
+            tool=arrival.name,
+            call_id=arrival.call_id,
+            call=ingress.call_line(arrival),
+            saving=saving,
         )
 
     def _passes(self, text: str) -> str:
@@ -331,20 +349,22 @@ class Session:
         """Count what came back, and let it feed the index."""
         with self._lock:
             self._answers.append(hash(text))
-        self._came_back(text)
-        self._note("retrieved", original.sha256)
+        self._note("retrieved", self._came_back(text), original.sha256)
 
-    def _came_back(self, text: str) -> None:
+    def _came_back(self, text: str) -> Saving:
+        """Count what came back into view."""
+        count = tokens.estimate(text)
         for tally in self._tallies:
-            tally.retrieved(len(to_bytes(text)), tokens.estimate(text))
+            tally.retrieved(len(to_bytes(text)), count)
+        return Saving(had_back=count)
 
-    def _note(self, how: str, *hashes: str) -> None:
-        """Feed the index; an answer that is already there does not fail for it."""
+    def _note(self, how: str, saving: Saving, *hashes: str) -> None:
+        """Feed the index and the sums; an answer that is already there does not fail for it."""
         try:
             store = self._store()
             turn = store.turn(self.id)
-            for sha256 in hashes:
-                store.note(self.id, sha256, turn=turn, how=how)
+            for nth, sha256 in enumerate(hashes):
+                store.note(self.id, sha256, turn=turn, how=how, saving=None if nth else saving)
         except StoreError as fault:
             self._fault(fault)
 

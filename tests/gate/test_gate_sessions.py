@@ -177,3 +177,18 @@ def test_many_threads_share_sessions_without_a_fault(gate, make_log):
         assert all(pool.map(work, range(24)))
     assert gate.stats().total.results == 24
     assert gate.stats().faults == {}
+
+
+def test_what_was_saved_is_known_to_later_processes_net_of_what_was_had_back(tmp_path, log):
+    with Gate.open(tmp_path) as gate:
+        session = gate.session("s")
+        shown = session.tool_result(name="bash", text=log)
+        session.retrieve(shown, lines=(1, 20))
+        own = session.stats()
+    with Gate.open(tmp_path) as gate:
+        saving = gate.store.stats(session="s").saving
+        other = gate.store.stats(session="t").saving
+    assert (saving.results, saving.came_in) == (1, own.total.tokens_before)
+    assert abs(saving.shown - own.total.tokens_after) < 10
+    assert saving.had_back == own.tokens_retrieved > 0
+    assert other.results == 0

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @json_option
 @click.pass_obj
 def stats(given: Given, session: str | None, as_json: bool) -> int:
-    """Show what the store holds: originals, their size before and after compression, sessions, disk."""
+    """Show what the store holds, and the tokens saved, net of markers and of what was had back."""
     with open_existing(given) as gate:
         found = gate.store.stats(session=session)
         title = f"Store at {gate.path}"
@@ -49,6 +49,7 @@ def gc(given: Given, as_json: bool) -> int:
 
 
 def _stats(found: StoreStats) -> list[tuple[str, str]]:
+    saving = found.saving
     return [
         ("originals", f"{found.contents:,}"),
         ("their size", size(found.content_bytes)),
@@ -57,6 +58,10 @@ def _stats(found: StoreStats) -> list[tuple[str, str]]:
         ("sessions", f"{found.sessions:,}"),
         ("waiting for the index", f"{found.pending:,}"),
         ("on disk", f"{size(found.disk_bytes)}, index included"),
+        ("results shortened", f"{saving.results:,}"),
+        ("tokens kept out of view", f"{saving.came_in - saving.shown:,} of {saving.came_in:,} (estimates)"),
+        ("tokens had back", f"{saving.had_back:,}"),
+        ("saved, net", f"{saving.tokens:,} tokens"),
     ]
 
 

@@ -116,6 +116,25 @@ class GcReport:
 
 
 @dataclass(frozen=True, slots=True)
+class Saving:
+    """Estimated tokens kept out of view, and what came back of them."""
+
+    results: int = 0
+    """Results that were shortened."""
+    came_in: int = 0
+    """Tokens of their originals."""
+    shown: int = 0
+    """Tokens that were shown for them, markers included."""
+    had_back: int = 0
+    """Tokens of what was retrieved or searched."""
+
+    @property
+    def tokens(self) -> int:
+        """Saved, net; may be negative."""
+        return self.came_in - self.shown - self.had_back
+
+
+@dataclass(frozen=True, slots=True)
 class StoreStats:
     """Counts and sizes, of all sessions or of what one session may see."""
 
@@ -133,6 +152,8 @@ class StoreStats:
     """Contents that are not in the search index yet."""
     disk_bytes: int
     """Size of the files on disk, index included; always of the whole store."""
+    saving: Saving
+    """What all processes together saved, or the session by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,10 +189,12 @@ class Store(Protocol):
         tool: str = "",
         call_id: str = "",
         call: str = "",
+        saving: Saving | None = None,
     ) -> Stored:
         """Store `data`; it is durable when this returns.
 
         `call` is what brought it about, such as a tool's name and arguments: a search finds it by that too.
+        `saving` is added to the session's sums.
         """
         ...
 
@@ -195,8 +218,11 @@ class Store(Protocol):
         """Contents that answer `query`, best first, with at most `limit_chars` characters of lines."""
         ...
 
-    def note(self, session: str, sha256: str, *, turn: int, how: str) -> None:
-        """Record that `session` saw a content in another way than storing it (`retrieved`, `searched`)."""
+    def note(self, session: str, sha256: str, *, turn: int, how: str, saving: Saving | None = None) -> None:
+        """Record that `session` saw a content in another way than storing it (`retrieved`, `searched`).
+
+        `saving` is added to the session's sums.
+        """
         ...
 
     def open_session(self, id: str, *, parent: str | None = None) -> None:  # noqa: A002 - the contract's name

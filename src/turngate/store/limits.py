@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from turngate.errors import StoreFullError
 from turngate.store import index as search_index
 from turngate.store import ledger, records
-from turngate.store.base import GcReport, StoreStats
+from turngate.store.base import GcReport, Saving, StoreStats
 from turngate.store.connections import PAGE_BYTES, Connections, disk_bytes
 
 if TYPE_CHECKING:
@@ -176,7 +176,13 @@ def statistics(conn: Connection, path: Path, session: str | None) -> StoreStats:
         f"{scope} SELECT count(*) FROM session WHERE {of_id}",
         arguments,
     ).fetchone()
-    return StoreStats(contents, size, stored, sightings, sessions, pending, disk_bytes(path))
+    of_own, own = ("session = ?", arguments) if session is not None else ("1", ())
+    saving = conn.execute(
+        f"""SELECT coalesce(sum(results), 0), coalesce(sum(came_in), 0), coalesce(sum(shown), 0),
+        coalesce(sum(had_back), 0) FROM saving WHERE {of_own}""",
+        own,
+    ).fetchone()
+    return StoreStats(contents, size, stored, sightings, sessions, pending, disk_bytes(path), Saving(*saving))
 
 
 def _live_since(settings: StoreSettings, now: float) -> float:

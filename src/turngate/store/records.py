@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from turngate.store.base import Original, ShortHash, to_bytes, to_text
+from turngate.store.base import Original, Saving, ShortHash, to_bytes, to_text
 from turngate.store.codec import unpack
 
 if TYPE_CHECKING:
@@ -208,6 +208,17 @@ def see(conn: Connection, key: int, sighting: Sighting, now: float) -> None:
             name(sighting.kind), name(sighting.tool), name(sighting.call), now,
         ),
     )  # fmt: skip
+
+
+def save(conn: Connection, session: str, saving: Saving) -> None:
+    """Add to the session's sums."""
+    conn.execute(
+        """INSERT INTO saving (session, results, came_in, shown, had_back) VALUES (?, ?, ?, ?, ?)
+        ON CONFLICT (session) DO UPDATE SET
+            results = results + excluded.results, came_in = came_in + excluded.came_in,
+            shown = shown + excluded.shown, had_back = had_back + excluded.had_back""",
+        (name(session), saving.results, saving.came_in, saving.shown, saving.had_back),
+    )
 
 
 def touch(conn: Connection, session: str, now: float) -> None:

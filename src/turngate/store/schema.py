@@ -145,10 +145,31 @@ _LEDGER = (
     ) WITHOUT ROWID""",
 )
 
+_SAVING = (
+    # Estimated tokens: of what came in and was stored, of what was shown for it, and of what was had back.
+    """CREATE TABLE saving (
+        session TEXT PRIMARY KEY,
+        results INTEGER NOT NULL,
+        came_in INTEGER NOT NULL,
+        shown INTEGER NOT NULL,
+        had_back INTEGER NOT NULL
+    ) WITHOUT ROWID""",
+    # A session that is forgotten leaves its sums to the session ''.
+    """CREATE TRIGGER saving_end AFTER DELETE ON session
+    BEGIN
+        INSERT INTO saving SELECT '', results, came_in, shown, had_back FROM saving WHERE session = old.id
+        ON CONFLICT (session) DO UPDATE SET
+            results = results + excluded.results, came_in = came_in + excluded.came_in,
+            shown = shown + excluded.shown, had_back = had_back + excluded.had_back;
+        DELETE FROM saving WHERE session = old.id;
+    END""",
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration("0001_base", _BASE),
     Migration("0002_session_state", _SESSION_STATE),
     Migration("0003_ledger", _LEDGER),
+    Migration("0004_saving", _SAVING),
 )
 
 

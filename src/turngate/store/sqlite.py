@@ -15,6 +15,7 @@ from turngate.store.base import (
     Original,
     Problem,
     Redactor,
+    Saving,
     ShortHash,
     Stored,
     StoreStats,
@@ -97,6 +98,7 @@ class SqliteStore:
         tool: str = "",
         call_id: str = "",
         call: str = "",
+        saving: Saving | None = None,
     ) -> Stored:
         """Store `data`; it is durable when this returns.
 
@@ -109,6 +111,7 @@ class SqliteStore:
             call_id: the host's id of the tool call.
             call: what brought it about, such as the tool's name and arguments; a search finds the content by
                 these words too. Secrets in it are always replaced, and a long one is cut.
+            saving: what is added to the session's sums, with the content or not at all.
 
         Raises:
             StoreFullError: the limit is reached and all that could go is in view of live sessions.
@@ -133,6 +136,8 @@ class SqliteStore:
                 arrival = Arrival(sha256, len(data), used, laid, redacted)
                 if damaged:
                     records.repair(conn, arrival)
+                if saving:
+                    records.save(conn, session, saving)
                 return records.add(conn, arrival, sighting, short_hash=self._short_hash, data=data, now=now)
 
             marker, new = self._connections.write(job)
@@ -176,17 +181,21 @@ class SqliteStore:
                 self._connections, self._index, query, scope=scope, limit=limit, limit_chars=limit_chars
             )
 
-    def note(self, session: str, sha256: str, *, turn: int, how: str) -> None:
+    def note(self, session: str, sha256: str, *, turn: int, how: str, saving: Saving | None = None) -> None:
         """Record that `session` saw a content in another way than storing it; from then on it may see it.
 
         Raises:
             UnknownContentError: there is no such content.
         """
         now = self._clock()
+
+        def job(conn: Connection) -> bool:
+            if saving:
+                records.save(conn, session, saving)
+            return records.note(conn, sha256, Sighting(session, turn, how), now)
+
         with store_errors(self.path):
-            noted = self._connections.write(
-                lambda conn: records.note(conn, sha256, Sighting(session, turn, how), now)
-            )
+            noted = self._connections.write(job)
         if not noted:
             raise UnknownContentError(f"the store holds no content {sha256!r} to note")
 
