@@ -1,0 +1,1 @@
+"""What happens when a conversation outgrows the window: budget, cut, compaction, honesty."""
