@@ -46,6 +46,7 @@ class Notes:
 
 def notes_for(original: str, body: str) -> Notes:
     tag, blank = "", ""
+    original = original.replace("\\u2026", "…")
     if "[…" in original:
         tags = {t for t in re.findall(r"\[…(#[0-9a-f]{4,64})", body) if "[…" + t not in original}
         tag, blank = (f"(?:{'|'.join(sorted(tags)) or '(?!)'})", " ")
@@ -240,6 +241,7 @@ def _room_for_depth() -> Iterator[None]:
 def _json_notes(original: str, body: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """How a key and an element look that only say how much is hidden."""
     tag, blank = "", ""
+    original = original.replace("\\u2026", "…")
     if '"…' in original:
         tags = {t for t in re.findall(r'"…(#[0-9a-f]{4,64})', body) if '"…' + t not in original}
         tag, blank = f"(?:{'|'.join(sorted(tags)) or '(?!)'})", " "

@@ -118,6 +118,10 @@ def test_a_numbered_view_of_a_file_passes():
     assert result.reason == "view"
 
 
+def test_a_row_of_numbers_is_no_view_of_a_file():
+    assert shorten("\n".join(map(str, range(1, 4_000)))).changed
+
+
 def test_the_echo_of_an_edit_shows_what_was_written_and_its_surroundings():
     view = [f"{i}:    value_{_word(i)} = {i}" for i in range(1, 400)]
     view[200] = "201:    value_changed = compute(12)"
@@ -141,6 +145,13 @@ def test_notes_carry_a_hash_where_the_text_itself_looks_like_one():
     shown = shorten("\n".join(alike)).text
     assert shown.count("[… 3–9]") == 1
     assert shown.count("[…") == 1 + shown.count("[…#")
+
+
+def test_notes_in_json_carry_a_hash_where_a_value_is_only_spelled_otherwise():
+    text = "[" + ",".join(f'"\\u20265{i}"' for i in range(1_000)) + "]"
+    shown = json.loads(shorten(text).text)
+    assert all(value.startswith(("…5", "…#")) for value in shown)
+    assert sum(value.startswith("…#") for value in shown) >= 1
 
 
 def test_the_widest_gap_says_what_it_is_like():

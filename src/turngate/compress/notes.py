@@ -14,10 +14,14 @@ OPEN = "[…"
 #: From this many lines a gap is named by its range, below by its count.
 RANGE_LEAST_LINES = 10
 _TAG_DIGITS = 4
+#: How the sign of our notes may be spelled in JSON; a reader that parses it can't tell the spellings apart.
+_ESCAPED_DOTS = "\\u2026"
 
 
 def tag_for(text: str, opening: str = OPEN) -> str:
     """What annotations of `text` carry: nothing, or `#` and four hex digits that aren't in it."""
+    if _ESCAPED_DOTS in text:
+        text = text.replace(_ESCAPED_DOTS, "…")
     if opening not in text:
         return ""
     digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -16,6 +16,10 @@ from turngate.compress.units import whole_lines
 
 _NUMBERED = re.compile(rb"^ *(\d+)(?:[:|\t]|\xe2\x86\x92| {1,2}|$)", re.MULTILINE)
 _NUMBER = re.compile(rb" *\d+(?:[:|\t]|\xe2\x86\x92| {1,2}|$)")
+#: A line of which nothing but its number stands.
+_BARE = re.compile(rb"^ *\d+[:|\t]? *$", re.MULTILINE)
+#: A file has blank lines; with more of them the text is a row of numbers.
+BARE_MOST_SHARE = 0.5
 LEAST_SHARE = 0.8
 LEAST_LINES = 8
 #: A look at the beginning tells most texts that are no views.
@@ -34,6 +38,8 @@ def is_view(data: bytes) -> bool:
     if len(_NUMBERED.findall(data, 0, PEEK_BYTES)) < LEAST_SHARE / 2 * data.count(b"\n", 0, PEEK_BYTES):
         return False
     numbers = [int(number[:18]) for number in _NUMBERED.findall(data)]
+    if len(_BARE.findall(data)) > BARE_MOST_SHARE * len(numbers):
+        return False
     consecutive = sum(1 for a, b in pairwise(numbers) if b == a + 1) + 1
     return len(numbers) >= LEAST_LINES and consecutive >= LEAST_SHARE * (data.count(b"\n") + 1)
 
