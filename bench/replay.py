@@ -12,18 +12,21 @@ import argparse
 import sys
 from pathlib import Path
 from time import perf_counter, process_time
+from typing import TYPE_CHECKING
 
 import orjson
 
 from turngate.replay.arms import ARMS, Sheet
 from turngate.replay.costs import Cost, offers
 from turngate.replay.probes import Probe, read_probes
-from turngate.replay.recorded import Transcript
 from turngate.replay.rules import PROVIDERS
 from turngate.replay.run import Outcome, replay
 from turngate.replay.transcripts import read_all
 from turngate.settings import Settings
 from turngate.wire import violations
+
+if TYPE_CHECKING:
+    from turngate.replay.recorded import Transcript
 
 #: Sessions whose last request is longer are held to a limit, each; shorter ones are reported.
 LARGE_TOKENS = 20_000
@@ -36,7 +39,7 @@ class Totals:
     def __init__(self) -> None:
         self.costs = {arm: [Cost() for _ in PROVIDERS] for arm in ARMS}
         self.counts = {
-            arm: dict.fromkeys(("breaks", "wrong", "retrieved", "lost", "changed", "input"), 0)
+            arm: dict.fromkeys(("breaks", "wrong", "faults", "retrieved", "lost", "changed", "input"), 0)
             for arm in ARMS
         }
 
@@ -46,6 +49,7 @@ class Totals:
         counts = self.counts[outcome.arm]
         for name in ("breaks", "retrieved", "lost"):
             counts[name] += getattr(outcome, name)
+        counts["faults"] += sum(outcome.faults.values())
         counts["wrong"] += len(outcome.wrong)
         counts["changed"] += len(outcome.changed)
         counts["input"] += sum(turn.input_tokens for turn in outcome.turns)
@@ -123,15 +127,20 @@ class Run:
             print("\nturngate against none, by session: " + ", ".join(PROVIDERS))
             print("\n".join(map(row, sorted(self.rows, reverse=True))))
         print(f"\nrequests of arm turngate that a provider would refuse: {self.refused}")
-        print(f"requests of arm turngate that break the prefix: {self.broken}")
+        print(
+            f"requests of arm turngate that break the prefix: {self.broken}; faults: {self.faults_inside()}"
+        )
         limit = f"{LARGE_TOKENS:,} tokens that cost over {ALLOWED_SHARE:.0%} more"
         print(f"sessions over {limit}: {len(self.over())}")
         for line in (*self.over(), *self.faults):
             print(line)
 
+    def faults_inside(self) -> int:
+        return sum(counts["faults"] for counts in self.whole.counts.values())
+
     def passed(self) -> bool:
         cheaper = all(self.whole.share("turngate", i) < 0 for i in range(len(PROVIDERS)))
-        return cheaper and not (self.refused or self.broken or self.over())
+        return cheaper and not (self.refused or self.broken or self.over() or self.faults_inside())
 
 
 def row(session: tuple[int, str, list[float]]) -> str:

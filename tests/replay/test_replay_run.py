@@ -135,6 +135,16 @@ def test_the_gate_itself_decides_for_turngate(wire):
     assert (marker.type, marker.mode, marker.size) == ("terminal", "inline", len(LOG))
 
 
+def test_a_fault_of_the_gate_is_counted_and_the_result_sent_as_recorded(monkeypatch):
+    def refuse(*_, **__):
+        raise TypeError
+
+    monkeypatch.setattr(Shelf, "put", refuse)
+    ours = run(chat(LOG))["turngate"]
+    assert ours.changed == []
+    assert ours.faults == {"TypeError": 1}
+
+
 # Requests and costs.
 
 
@@ -146,6 +156,7 @@ def test_every_request_is_charged_in_full_by_every_provider_and_stays_valid(wire
     assert list(found) == list(ARMS)
     for outcome in found.values():
         assert outcome.wrong == []
+        assert outcome.faults == {}
         assert len(outcome.turns) == len(kinds) + 1
         for turn in outcome.turns:
             assert [billed.input_tokens for billed in turn.billed] == [turn.input_tokens] * len(PROVIDERS)
@@ -339,7 +350,7 @@ def test_models_are_told_by_name():
 
 def test_the_store_of_a_replay_keeps_contents_and_gives_them_back():
     shelf = Shelf()
-    one, again = shelf.put(b"abc", session="s"), shelf.put(b"abc", session="s")
+    one, again = shelf.put(b"abc", session="s"), shelf.put(b"abc")
     assert (one.id, one.new, again.new) == (again.id, True, False)
     assert shelf.get(one.id).data == shelf.get(one.sha256).data == b"abc"
     assert shelf.known([one.id, "0" * 16], session="s") == {one.id: one.sha256}

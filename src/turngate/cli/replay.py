@@ -186,6 +186,8 @@ def _show(job: _Job) -> None:
     if len(report.sessions) > 1:
         out.print(_sessions_table(report, job.providers, job.arms[-1]))
     for arm, sums in report.sums.items():
+        if sums.faults:
+            out.print(f"{arm}: {sums.faults:,} faults; what they met was sent as recorded")
         if sums.wrong:
             out.print(
                 f"{arm}: {sums.wrong:,} rules broken that the records keep; a provider would refuse these"

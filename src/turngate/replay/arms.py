@@ -6,6 +6,7 @@ import hashlib
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, cast
 
 import orjson
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from turngate.replay.recorded import Entry
+    from turngate.session import Session
     from turngate.settings import Settings
     from turngate.store import Store
 
@@ -49,6 +51,11 @@ Decide: TypeAlias = Callable[[ToolResult, str], str]
 
 class Arm(Protocol):
     """One policy over one conversation. Requests are asked for in their order."""
+
+    @property
+    def faults(self) -> Mapping[str, int]:
+        """Faults inside the policy, by class; what they met was sent as recorded."""
+        ...
 
     def request(self, entries: Sequence[Entry], size: int) -> tuple[int, list[Shown]]:
         """How the request of ``entries[:size]`` is sent.
@@ -105,14 +112,17 @@ def _decided(results: Sequence[ToolResult], decide: Decide) -> list[tuple[Path, 
 class _Ingress:
     """Decides on each message once, when it is first seen, and sends it so ever after."""
 
-    def __init__(
-        self, sheet: Sheet, decide: Decide | None, next_turn: Callable[[], object] | None = None
-    ) -> None:
+    def __init__(self, sheet: Sheet, decide: Decide | None, session: Session | None = None) -> None:
         self._sheet = sheet
         self._decide = decide
-        self._next_turn = next_turn
+        self._session = session
         self._done: dict[bytes, Shown] = {}
         self._sent: tuple[Sequence[Entry], int] = ((), 0)
+
+    @property
+    def faults(self) -> Mapping[str, int]:
+        """Those that the gate has let pass."""
+        return self._session.stats().faults if self._session is not None else {}
 
     def request(self, entries: Sequence[Entry], size: int) -> tuple[int, list[Shown]]:
         """Append what is new."""
@@ -123,14 +133,16 @@ class _Ingress:
     def _message(self, entry: Entry, message: Message) -> Shown:
         known = self._done.get(entry.raw)
         if known is None:
-            if self._next_turn is not None and message.role == "assistant":
-                self._next_turn()
+            if self._session is not None and message.role == "assistant":
+                self._session.next_turn()
             known = self._done[entry.raw] = self._sheet.message(entry, message.results, self._decide)
         return known
 
 
 class _Mask:
     """Replaces all but the newest observations; which these are changes with every request."""
+
+    faults: Mapping[str, int] = MappingProxyType({})
 
     def __init__(self, sheet: Sheet) -> None:
         self._sheet = sheet
@@ -207,7 +219,7 @@ def _turngate(sheet: Sheet, settings: Settings) -> Arm:
             name=result.tool, text=text, args=result.args, failed=result.failed, call_id=result.call_id
         )
 
-    return _Ingress(sheet, decide, session.next_turn)
+    return _Ingress(sheet, decide, session)
 
 
 ARMS: Final[Mapping[str, Callable[[Sheet, Settings], Arm]]] = {

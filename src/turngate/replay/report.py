@@ -28,6 +28,7 @@ class Sums:
     changed: int = 0
     breaks: int = 0
     wrong: int = 0
+    faults: int = 0
     retrieved: int = 0
     lost: int = 0
     costs: dict[str, Cost] = field(default_factory=dict)
@@ -40,6 +41,7 @@ class Sums:
         self.changed += len(outcome.changed)
         self.breaks += outcome.breaks
         self.wrong += len(outcome.wrong)
+        self.faults += sum(outcome.faults.values())
         self.retrieved += outcome.retrieved
         self.lost += outcome.lost
         for offer, cost in zip(offers, outcome.costs, strict=True):
@@ -97,7 +99,7 @@ def share(cost: Cost, base: Cost) -> float | None:
 
 
 def _sums_dict(sums: Sums, base: Sums) -> dict[str, Any]:
-    names = ("requests", "input_tokens", "changed", "breaks", "wrong", "retrieved", "lost")
+    names = ("requests", "input_tokens", "changed", "breaks", "wrong", "faults", "retrieved", "lost")
     providers = {name: _cost_dict(cost, base.costs[name]) for name, cost in sums.costs.items()}
     return {name: getattr(sums, name) for name in names} | {"providers": providers}
 
@@ -146,7 +148,7 @@ def _outcome_dict(outcome: Outcome, offers: Sequence[Offer], base: Outcome) -> d
     base_sums.add(base, offers)
     wrong = [{"rule": v.rule, "text": v.text} for v in outcome.wrong]
     turns = [_turn_dict(turn, offers) for turn in outcome.turns]
-    return _sums_dict(sums, base_sums) | {"wrong": wrong, "turns": turns}
+    return _sums_dict(sums, base_sums) | {"wrong": wrong, "faults": outcome.faults, "turns": turns}
 
 
 def _turn_dict(turn: Turn, offers: Sequence[Offer]) -> dict[str, Any]:

@@ -71,6 +71,8 @@ class Outcome:
     retrieved_tokens: int = 0
     lost: int = 0
     """Facts that were needed, out of view, and not to be had back."""
+    faults: dict[str, int] = field(default_factory=dict)
+    """Faults inside the policy, by class; what they met was sent as recorded."""
     wrong: list[Violation] = field(default_factory=list)
     """What a provider would refuse of each epoch's last request, though not of the recorded one."""
     changed: list[tuple[int, str, str]] = field(default_factory=list)
@@ -181,6 +183,7 @@ class _Replay:
             for count, index in enumerate(epoch.answers):
                 self._request(number, epoch.entries, index, first=count == 0)
             self._judge(number)
+        self.outcome.faults = dict(self._arm.faults)
         return self.outcome
 
     def _request(self, epoch: int, entries: Sequence[Entry], index: int, *, first: bool) -> None:
