@@ -9,6 +9,7 @@
     │   ├── StoreConflictError       a session's state was saved by another in the meantime
     │   └── UnknownContentError      no content of that hash that this session may see
     ├── RetrieveError            a range, pattern, page or path that cannot be followed
+    ├── DirectiveError           no directive of that name
     ├── WireError                a message list that is not in a provider's format
     └── TranscriptError          a recorded session that cannot be read
 
@@ -52,6 +53,10 @@ class UnknownContentError(StoreError):
 
 class RetrieveError(TurngateError):
     """A line range, regular expression, page or JSON path that cannot be followed."""
+
+
+class DirectiveError(TurngateError):
+    """There is no directive of that name; the message names the nearest."""
 
 
 class WireError(TurngateError):

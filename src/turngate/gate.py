@@ -86,7 +86,11 @@ class Gate:
         return self._tally.stats()
 
     def close(self) -> None:
-        """Close the store; the next use opens it again."""
+        """Close the store, after sessions have written what waits; the next use opens it again."""
+        with self._lock:
+            sessions = list(self._sessions.values())
+        for session in sessions:
+            session.flush()
         self._access.close()
 
     def __enter__(self) -> Self:

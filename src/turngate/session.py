@@ -8,11 +8,12 @@ import threading
 import time
 from collections import deque
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from turngate import ingress, marker, tokens
 from turngate.compress import Shortened, shorten
 from turngate.errors import StoreError, StoreUnavailableError, TurngateError, UnknownContentError
+from turngate.flow import FlowKeeper
 from turngate.ingress import Arrival
 from turngate.store import (
     REDACTED_NOTE,
@@ -42,6 +43,8 @@ REST_SECONDS = 5.0
 SHORTEN_FAULT = "fault: "
 #: The shortest marker id; a longer one is checked for when it is known.
 _ANY_ID = "0" * 16
+
+T = TypeVar("T")
 
 _log = logging.getLogger("turngate.session")
 
@@ -110,6 +113,10 @@ class Session:
         #: The message of the latest fault that is one of ours; other errors might quote content.
         self.last_fault = ""
         self._answers: deque[int] = deque(maxlen=REMEMBERED)
+        #: What the turns' blocks are made from: directives, the catalogue, epochs and more.
+        self.flow = FlowKeeper(
+            id, settings, access.store, resting=lambda: access.resting, on_fault=self._fault
+        )
 
     @property
     def parent(self) -> str | None:
@@ -131,7 +138,9 @@ class Session:
         Raises:
             StoreError: the store cannot be written.
         """
-        return self._access.store().next_turn(self.id)
+        turn = self._access.store().next_turn(self.id)
+        self.flow.at_turn(turn)
+        return turn
 
     def tool_result(
         self,
@@ -176,6 +185,44 @@ class Session:
         except Exception as fault:  # noqa: BLE001 - not bytes at all, or too many: fail open here, too
             self._fault(fault)
             return data
+
+    def turn_block(self, turn: int | None = None, *, every_turn: bool | None = None) -> str:
+        """What to inject beside a turn's user message; "" where there is nothing to say. Never raises.
+
+        Rendered once a turn and then replayed, so begin the turn with `next_turn` first.
+
+        Args:
+            turn: None: the present one.
+            every_turn: True for a host that doesn't keep it in the history; None: as the settings have it.
+        """
+
+        def block() -> str:
+            return self.flow.block(self.turn if turn is None else turn, every_turn=every_turn)
+
+        return self._fail_open(block) or ""
+
+    def push_nudge(self, text: str, *, ttl_turns: int | None = 1, key: str = "") -> None:
+        """Say `text` in the next `ttl_turns` turns (None: for good), instead of what was said under `key`."""
+        self._fail_open(lambda: self.flow.push_nudge(text, ttl_turns=ttl_turns, key=key))
+
+    def task(self, id: str, status: str, text: str = "") -> None:  # noqa: A002 - a host's word
+        """Say in the next turn what a background task is doing. Never raises."""
+        self._fail_open(lambda: self.flow.task(id, status, text))
+
+    def event(
+        self,
+        *,
+        name: str,
+        args: Mapping[str, Any] | str | None = None,
+        text: str = "",
+        failed: bool | None = None,
+    ) -> None:
+        """Take note of a call whose result doesn't pass through `tool_result`. Never raises."""
+        self._fail_open(lambda: self.flow.result(Arrival(name, text, args, failed), text))
+
+    def flush(self) -> None:
+        """Write what waits in memory. Never raises."""
+        self._fail_open(self.flow.flush)
 
     def retrieve(
         self,
@@ -276,7 +323,18 @@ class Session:
             self._count(arrival, shown, kind, reason)
         except Exception as fault:  # noqa: BLE001 - counting must not cost anyone a result
             self._fault(fault)
+        self._fail_open(lambda: self.flow.result(arrival, shown))
         return shown
+
+    def _fail_open(self, act: Callable[[], T]) -> T | None:
+        """What `act` returns; None where it failed, which is counted, and where the gate is switched off."""
+        if not self._settings.enabled:
+            return None
+        try:
+            return act()
+        except Exception as fault:  # noqa: BLE001 - the turn goes on without it
+            self._fault(fault)
+            return None
 
     def _ingest(self, arrival: Arrival) -> tuple[str, str, str]:
         """(why it passed or "", what to show, kind)."""

@@ -1,0 +1,98 @@
+"""Recall: what was shortened and is not in view any more, and what in view is stale.
+
+A shortened result needs no mention while its own marker stands in the history. After the history was cut it
+does: once, newest first, as a delta by event number, with the rest in the catalogue.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from turngate.flow.state import FileUse, Item
+from turngate.flow.text import listed
+
+if TYPE_CHECKING:
+    from turngate.events import ToolEvent
+    from turngate.flow.state import FlowState
+
+HEADER = "[recall]"
+MAX_ITEMS, MAX_FILES = 200, 100
+ITEM_LINES, PATHS_LISTED = 8, 8
+STALE = "STALE"
+
+
+def record(state: FlowState, event: ToolEvent, item: Item | None) -> FlowState:
+    """Take note of what an event, numbered already, did to files and left behind a marker."""
+    files, items = state.files, state.items
+    path = event.wrote or event.read
+    if path:
+        old = next((use for use in files if use.path == path), FileUse(path))
+        others = tuple(use for use in files if use.path != path)
+        files = (*others, _used(old, event))[-MAX_FILES:]
+    if item is not None:
+        again = tuple(known for known in items if known.id != item.id)
+        items = (*again, replace(item, seq=event.seq, epoch=state.epoch, path=event.read))[-MAX_ITEMS:]
+    return replace(state, files=files, items=items)
+
+
+def render_recall(state: FlowState, *, every_turn: bool = True) -> str:
+    """What there is to tell, or ""."""
+    lines = [*_written(state), *_stale(state, every_turn=every_turn), *_items(state, every_turn=every_turn)]
+    return "\n".join([HEADER, *lines]) if lines else ""
+
+
+def tell_recall(state: FlowState, _: str) -> FlowState:
+    """Mark all of it as told."""
+    files = tuple(replace(use, told=True) if use.stale and not use.told else use for use in state.files)
+    return replace(state, recall_told=state.seq, written=(), files=files)
+
+
+def catalogue(state: FlowState) -> str:
+    """All that is remembered of what was shortened, newest first, a line each."""
+    stale = _stale_paths(state)
+    return "\n".join(_line(item, stale) for item in reversed(state.items))
+
+
+def _used(use: FileUse, event: ToolEvent) -> FileUse:
+    if event.wrote:
+        return replace(use, wrote_seq=event.seq)
+    return replace(use, read_seq=event.seq, told=False)
+
+
+def _written(state: FlowState) -> list[str]:
+    if not state.written:
+        return []
+    return [f"written before earlier turns left view: {listed(list(state.written[::-1]), PATHS_LISTED)}"]
+
+
+def _stale(state: FlowState, *, every_turn: bool) -> list[str]:
+    if not state.switches.stale_read:
+        return []
+    paths = [use.path for use in reversed(state.files) if use.stale and (every_turn or not use.told)]
+    return [f"{STALE}, written since you read it: {listed(paths, PATHS_LISTED)}"] if paths else []
+
+
+def _items(state: FlowState, *, every_turn: bool) -> list[str]:
+    epoch = state.epoch + 1 if state.switches.recall_in_view else state.epoch
+    told = 0 if every_turn else state.recall_told
+    due = [item for item in reversed(state.items) if item.epoch < epoch and item.seq > told]
+    if not due:
+        return []
+    stale = _stale_paths(state)
+    more = len(due) - ITEM_LINES
+    rest = [f"and {more:,} more; turngate_search finds them by their words"] if more > 0 else []
+    return ["can be had back:", *(_line(item, stale) for item in due[:ITEM_LINES]), *rest]
+
+
+def _stale_paths(state: FlowState) -> dict[str, int]:
+    """Paths that were written, each with the event that last did."""
+    if not state.switches.stale_read:
+        return {}
+    return {use.path: use.wrote_seq for use in state.files if use.wrote_seq}
+
+
+def _line(item: Item, wrote: dict[str, int]) -> str:
+    shown = f" ({item.shown} shown)" if item.shown else ""
+    stale = f" {STALE}" if item.path and wrote.get(item.path, 0) > item.seq else ""
+    return f"- {item.id} {item.label}{shown}{stale}"
