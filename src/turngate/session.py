@@ -16,6 +16,7 @@ from turngate.errors import StoreError, StoreUnavailableError, TurngateError, Un
 from turngate.flow import FlowKeeper
 from turngate.ingress import Arrival
 from turngate.store import (
+    PAGE_CHARS,
     REDACTED_NOTE,
     Hit,
     Original,
@@ -235,6 +236,7 @@ class Session:
         path: str | None = None,
         query: str | None = None,
         expand: bool = False,
+        page_chars: int = PAGE_CHARS,
     ) -> Retrieved:
         """The original behind a marker, whole or in part.
 
@@ -247,6 +249,7 @@ class Session:
             path: a JSON path such as ``$.items[0].name``.
             query: plain words; the passages that answer best.
             expand: resolve markers of ours inside what comes back.
+            page_chars: the most characters of a page.
 
         Raises:
             UnknownContentError: nothing of that id that this session may see.
@@ -257,7 +260,16 @@ class Session:
         text = original.text
         if expand:
             text = expand_markers(text, self._lookup)
-        found = select(text, lines=lines, pattern=pattern, context=context, page=page, path=path, query=query)
+        found = select(
+            text,
+            lines=lines,
+            pattern=pattern,
+            context=context,
+            page=page,
+            path=path,
+            query=query,
+            page_chars=page_chars,
+        )
         self._give_back(original, found.text)
         if original.redacted:
             found = replace(found, note="; ".join(filter(None, (found.note, REDACTED_NOTE))))

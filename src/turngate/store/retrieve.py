@@ -65,11 +65,12 @@ def select(
     page: int | None = None,
     path: str | None = None,
     query: str | None = None,
+    page_chars: int = PAGE_CHARS,
 ) -> Retrieved:
     """The part of `text` that is asked for, and of that one page, if `page` is given.
 
     At most one of `lines`, `pattern`, `path` and `query`; without any, all of it. A `query` always answers by
-    pages, the first one by default.
+    pages, the first one by default. A page has at most `page_chars` characters.
 
     Raises:
         RetrieveError: two ways at once, or one that cannot be followed.
@@ -79,7 +80,7 @@ def select(
     if len(given) > 1:
         raise RetrieveError(f"{' and '.join(given)} cannot be combined; ask with one of them")
     if query is not None:
-        return passages(text, query, page=page or 1)
+        return passages(text, query, page=page or 1, size=page_chars)
     if lines is not None:
         found = line_range(text, *lines)
     elif pattern is not None:
@@ -88,7 +89,7 @@ def select(
         found = json_path(text, path)
     else:
         found = whole(text)
-    return found if page is None else _page_of(found, page)
+    return found if page is None else _page_of(found, page, size=page_chars)
 
 
 def whole(text: str) -> Retrieved:
