@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -38,8 +39,22 @@ class TestDemo:
         assert len(done.text.splitlines()) > count
         assert not data_dir.exists()
 
+    def test_it_compares_the_policies_and_writes_a_report_where_it_says(self, run, tmp_path):
+        done = run("demo", "--html", tmp_path / "r.html")
+        assert f"report: {tmp_path}/r.html" in done.text.splitlines()
+        assert "demo session" in (tmp_path / "r.html").read_text()
+        assert all(f"\n{policy} " in done.text for policy in ("none", "head-tail", "mask", "turngate"))
+
+    def test_the_report_goes_to_the_folder_for_temporary_files(self, run, tmp_path, monkeypatch):
+        monkeypatch.setattr(demo_module.tempfile, "tempdir", str(tmp_path))
+        report = Path(run("demo", "--json").json["report"])
+        assert report.parent == tmp_path
+        assert "demo session" in report.read_text()
+
     def test_json_has_the_same(self, run):
         value = run("demo", "--json").json
+        assert value["policies"]["turngate"]["breaks"] == 0
+        assert value["policies"]["turngate"]["providers"]["anthropic"]["share_above_none"] < 0
         assert value["round_trip"]["identical"] is True
         assert value["total"]["faults"] == {}
         rows = value["results"]

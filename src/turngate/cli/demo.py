@@ -1,8 +1,9 @@
-"""`demo`: a recorded session through the gate, and one original back."""
+"""`demo`: a recorded session through the gate, one original back, and what each policy would have cost."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 import tempfile
@@ -17,8 +18,16 @@ from rich.text import Text
 
 from turngate import marker, store, tokens
 from turngate.cli.common import answer, json_option
+from turngate.cli.replay import sums_table
 from turngate.cli.tables import console, size
 from turngate.gate import Gate
+from turngate.replay.arms import ARMS
+from turngate.replay.costs import offers
+from turngate.replay.html import Page
+from turngate.replay.report import Report, session_dict
+from turngate.replay.rules import PROVIDERS
+from turngate.replay.run import replay
+from turngate.replay.transcripts import parse
 from turngate.settings import Settings
 
 if sys.version_info >= (3, 14):
@@ -29,11 +38,14 @@ else:
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from turngate.errors import TranscriptError
     from turngate.tally import Stats
 
 #: Recorded from real commands by examples/record.py; Chat Completions form.
 RECORDING = "data/demo_session.json.zst"
 SESSION = "demo"
+#: What the report calls it.
+RECORDED = "demo session"
 #: Widths of the table's two wide columns: with the others, 110 characters.
 CALL_CHARS, HIDDEN_CHARS = 44, 32
 _SHOWN = re.compile(r"([\d,]+) of ([\d,]+) (\w+)")
@@ -91,15 +103,23 @@ class RoundTrip:
 
 
 @click.command(short_help="Pass a recorded agent session through a gate and show what happens.")
+@click.option(
+    "--html",
+    "page",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Where to write the report. Default: a new file in the folder for temporary files.",
+)
 @json_option
-def demo(as_json: bool) -> int:
+def demo(page: Path | None, as_json: bool) -> int:
     """Pass a recorded agent session through a gate, and show what became of each tool result.
 
     The session was recorded from real commands (pip, pytest, git, grep, compilers, a JSON API, logs). It
-    passes through as if each result had just arrived; then the largest hidden one is had back. Uses a store
-    in a temporary folder; yours is not touched.
+    passes through as if each result had just arrived; then the largest hidden one is had back. At last the
+    session is replayed under four policies, and a report is written. Uses a store in a temporary folder;
+    yours is not touched.
     """
-    results = list(recorded_results(load_recording()))
+    recording = load_recording()
+    results = list(recorded_results(recording))
     with tempfile.TemporaryDirectory(prefix="turngate-demo-") as folder:
         with Gate.open(folder, Settings()) as gate:
             rows = [row for row, _ in _through(gate, results)]
@@ -110,8 +130,34 @@ def demo(as_json: bool) -> int:
         "total": stats.as_dict(),
         "round_trip": asdict(trip),
     }
-    answer(value, as_json=as_json, show=lambda: _show(rows, stats, trip))
+    page = page or _new_file()
+    report = _compare(recording, page)
+    value |= {"policies": report.as_dict(), "report": str(page)}
+    answer(value, as_json=as_json, show=lambda: _show(rows, stats, trip, report, page))
     return 0 if trip.identical else 1
+
+
+def _compare(recording: dict[str, Any], page: Path) -> Report:
+    """What the session would have cost under each policy; the report is written to `page`."""
+    report, html = Report(), Page()
+    for transcript in parse(json.dumps(recording).encode(), RECORDED, _refuse):
+        terms = offers(transcript.model, PROVIDERS)
+        outcomes = replay(transcript, ARMS, terms)
+        report.add(transcript, terms, outcomes)
+        html.add(transcript, session_dict(transcript, terms, outcomes), outcomes)
+    page.write_text(html.render(report, ()), encoding="utf-8")
+    return report
+
+
+def _new_file() -> Path:
+    """An empty file of a name that nobody could have prepared."""
+    handle, name = tempfile.mkstemp(prefix="turngate-demo-", suffix=".html")
+    os.close(handle)
+    return Path(name)
+
+
+def _refuse(error: TranscriptError) -> None:
+    raise error
 
 
 def load_recording() -> dict[str, Any]:
@@ -181,7 +227,7 @@ def _round_trip(folder: Path, results: list[Result], rows: list[Row]) -> RoundTr
     return RoundTrip(row.hash, len(data), identical=data == store.to_bytes(result.text))
 
 
-def _show(rows: list[Row], stats: Stats, trip: RoundTrip) -> None:
+def _show(rows: list[Row], stats: Stats, trip: RoundTrip, report: Report, page: Path) -> None:
     out = console()
     out.print(_table(rows))
     total = stats.total
@@ -195,6 +241,12 @@ def _show(rows: list[Row], stats: Stats, trip: RoundTrip) -> None:
         out.print(f"fault: {name}, {count} times; the originals passed through")
     state = "identical" if trip.identical else "DIFFERENT"
     out.print(f"round trip: {trip.hash} {trip.bytes} bytes {state}")
+    out.print()
+    out.print(sums_table(report, PROVIDERS))
+    out.print(
+        "What the whole session would have cost: caches simulated by each provider's rules, list prices."
+    )
+    out.print(f"report: {page}", soft_wrap=True)
 
 
 def _table(rows: list[Row]) -> Table:

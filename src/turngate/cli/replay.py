@@ -182,7 +182,7 @@ def _show(job: _Job) -> None:
     report, out = job.report, console()
     if not report.sessions:
         return
-    out.print(_sums_table(report, job.providers))
+    out.print(sums_table(report, job.providers))
     if len(report.sessions) > 1:
         out.print(_sessions_table(report, job.providers, job.arms[-1]))
     for arm, sums in report.sums.items():
@@ -197,7 +197,7 @@ def _show(job: _Job) -> None:
     out.print(f"Tokens are estimates; caches are simulated by rules as of {as_of()}; prices are list prices.")
 
 
-def _sums_table(report: Report, providers: Sequence[str]) -> Table:
+def sums_table(report: Report, providers: Sequence[str]) -> Table:
     """Arms against providers."""
     table = _table("policy", "input tokens", *providers, "changed", "breaks", "back", "lost")
     for arm, sums in report.as_dict().items():

@@ -63,7 +63,12 @@ def read(path: Path, complain: Complain) -> Iterator[Transcript]:
     except OSError as error:
         complain(TranscriptError(f"{path}: {error.strerror}; give a file that can be read"))
         return
-    source = _Source(str(path), complain)
+    yield from parse(body, str(path), complain)
+
+
+def parse(body: bytes, name: str, complain: Complain) -> Iterator[Transcript]:
+    """The same for the content of a file; ``name`` is what its faults and conversations are named by."""
+    source = _Source(name, complain)
     if not body.strip():
         source.fault(1, "the file is empty; there is nothing to replay")
     elif _is_lines(body):
