@@ -130,7 +130,8 @@ class Reader:
         if not members:
             return b""
         raw = b'{"messages":[],' + b",".join(members) + b"}"
-        return _hash(b"\0".join(element.raw for element in elements(raw, self._wire)))
+        found = [element.raw for element in elements(raw, self._wire)]
+        return _hash(b"\0".join(found)) if found else b""
 
 
 def as_bytes(source: Source) -> bytes:
