@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
 from dataclasses import dataclass
 
@@ -25,14 +26,28 @@ class Done:
         return json.loads(self.out)
 
 
-@pytest.fixture
+#: Where each platform keeps a user's files, as a program finds it.
+HOMES = (
+    "HOME",
+    "USERPROFILE",
+    "APPDATA",
+    "LOCALAPPDATA",
+    "XDG_DATA_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_STATE_HOME",
+    "XDG_CACHE_HOME",
+)
+
+
+@pytest.fixture(autouse=True)
 def data_dir(tmp_path, monkeypatch):
-    """The folder of the store; the environment has nothing else of ours."""
+    """The folder of the store. No test of the command line, nor a program that it starts, sees the user's."""
+    for name in [name for name in os.environ if name.startswith("TURNGATE_")]:
+        monkeypatch.delenv(name)
+    for name in HOMES:
+        monkeypatch.setenv(name, str(tmp_path / "home"))
     folder = tmp_path / "data"
     monkeypatch.setenv("TURNGATE_DATA_DIR", str(folder))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("TURNGATE_CONFIG", raising=False)
     return folder
 
 

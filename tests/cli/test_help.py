@@ -95,6 +95,27 @@ def test_every_public_name_can_be_had():
         turngate.nothing  # noqa: B018
 
 
+WHERE = """
+from turngate import Gate, settings
+print(Gate.open().path, settings.config_path(), sep=chr(10))
+"""
+
+
+def test_no_test_here_sees_the_users_store_or_settings(tmp_path, data_dir, monkeypatch):
+    assert [Path(word).is_relative_to(tmp_path) for word in start(WHERE).splitlines()] == [True, True]
+    assert start(WHERE).startswith(f"{data_dir}{os.sep}")
+    monkeypatch.delenv("TURNGATE_DATA_DIR")
+    assert [Path(word).is_relative_to(tmp_path) for word in start(WHERE).splitlines()] == [True, True]
+
+
+def test_what_a_test_stores_lands_in_its_own_folder(data_dir):
+    done = subprocess.run(
+        [sys.executable, "-m", "turngate", "shorten", __file__], capture_output=True, check=True
+    )
+    assert done.stdout.startswith(b"<<<CCR:")
+    assert [path.name for path in data_dir.glob("*.sqlite3")] == ["turngate.sqlite3"]
+
+
 @pytest.mark.parametrize("argv", ["completion bash --json", "demo", "shorten FILE"])
 def test_to_a_reader_that_has_seen_enough_nothing_is_said(argv):
     command = f"{sys.executable} -m turngate {argv.replace('FILE', __file__)} | (exec 0<&-; sleep 0.6)"
