@@ -14,6 +14,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import logging
+import math
 import os
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
@@ -54,8 +55,13 @@ SKIP_TOOL_REASONS: tuple[tuple[str, str], ...] = (
 )
 DEFAULT_SKIP_TOOLS: tuple[str, ...] = tuple(pattern for pattern, _ in SKIP_TOOL_REASONS)
 DEFAULT_DIRECTIVES: tuple[str, ...] = ("focus", "evidence")
+DEFAULT_HERMES_TOOLS: tuple[str, ...] = ("retrieve", "search")
 #: Lists in which `KEEP_DEFAULTS` means something.
-_DEFAULT_WORDS = {"skip_tools": DEFAULT_SKIP_TOOLS, "active": DEFAULT_DIRECTIVES}
+_DEFAULT_WORDS = {
+    "skip_tools": DEFAULT_SKIP_TOOLS,
+    "active": DEFAULT_DIRECTIVES,
+    "tools": DEFAULT_HERMES_TOOLS,
+}
 
 #: The least value of each number. A store under a mebibyte could not hold a single large result.
 _LEAST: dict[str, int] = {
@@ -65,14 +71,24 @@ _LEAST: dict[str, int] = {
     "max_age_days": 1,
     "live_days": 0,
     "busy_timeout_ms": 0,
+    "context_window_tokens": 1,
+    "answer_tokens": 0,
+    "soft_threshold_tokens": 0,
+    "keep_recent_messages": 0,
+    "chars_per_token": 1,
+    "max_chunk_tokens": 1,
+    "max_summary_tokens": 1,
+    "summary_timeout_seconds": 1,
 }
 
 _log = logging.getLogger("turngate.settings")
 
 
-def _check_numbers(settings: StoreSettings | Settings) -> None:
+def _check_numbers(settings: StoreSettings | WindowSettings | Settings) -> None:
     for field in dataclasses.fields(settings):
         least, value = _LEAST.get(field.name), getattr(settings, field.name)
+        if least is not None and value is not None and type(value) is not int:
+            raise SettingsError(f"{field.name} is {value!r}; it must be a whole number")
         if least is not None and value is not None and value < least:
             raise SettingsError(f"{field.name} is {value}; it must be at least {least}")
 
@@ -135,6 +151,61 @@ class DirectiveSettings:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class WindowSettings:
+    """What happens when a conversation outgrows the model's window: section ``[window]``.
+
+    Names as in symfonic-core's `CompactionConfig`, where it has them.
+    """
+
+    context_window_tokens: int | None = None
+    """The model's window. None: what is known of the model, else 200,000."""
+    max_history_share: float = 0.85
+    """So much of the window the request may fill before it must be compacted."""
+    answer_tokens: int | None = None
+    """Kept free for the answer. None: an eighth of the window, at most 32,000."""
+    soft_threshold_tokens: int | None = None
+    """From here on a compaction happens if it pays. None: six tenths of what the messages may fill."""
+    keep_recent_messages: int | None = None
+    """At most so many of the newest messages stay. None: as many as fit."""
+    chars_per_token: int | None = None
+    """Measure by so many characters to a token. None: by the estimate, corrected by what is reported."""
+    weigh_cost: bool = True
+    """Whether a compaction that need not be waits until it saves more than it costs."""
+    max_summary_tokens: int | None = None
+    """What a summary may take. None: a tenth of what the messages may fill, from 400 to 4,000."""
+    max_chunk_tokens: int = 30_000
+    """So much of a history a summarising model is given at once."""
+    compaction_model: str = ""
+    """The model that writes summaries, at `summary_url`; "": they are made without a model."""
+    summary_url: str = ""
+    """Base URL of an OpenAI- or Anthropic-compatible endpoint."""
+    summary_wire: Literal["chat", "anthropic"] = "chat"
+    """Which of the two it speaks."""
+    summary_api_key: str = ""
+    """Its key; better in the environment than in a file."""
+    summary_timeout_seconds: int = 60
+    """How long one call of it may take."""
+    enable_memory_flush: bool = True
+    """Whether what is compacted is offered to the host's memory."""
+
+    def __post_init__(self) -> None:
+        _check_numbers(self)
+        share = self.max_history_share
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
+            raise SettingsError(f"max_history_share is {share!r}; it must be above 0 and at most 1")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class HermesSettings:
+    """The plugin of the Hermes agent: section ``[hermes]``."""
+
+    tools: tuple[str, ...] = DEFAULT_HERMES_TOOLS
+    """Tools that the model is offered, without ``turngate_``; ``"..."``: the built-in ones; ``all``."""
+    shorten_in_terminal: bool = False
+    """Whether terminal output is shortened before the host makes a tool result of it, too."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Settings:
     """Everything that can be set."""
 
@@ -150,6 +221,8 @@ class Settings:
     """Folder of the store; None: the platform's data folder for ``turngate``."""
     flow_budget_chars: int = 4000
     """Limit of the block injected into a turn. Bytes of UTF-8, whatever the name, which hosts know it by."""
+    context_engine: bool = False
+    """Whether the Hermes plugin offers its context engine."""
     store: StoreSettings = dataclasses.field(default_factory=StoreSettings)
     """Section ``[store]``."""
     prompts: PromptSettings = dataclasses.field(default_factory=PromptSettings)
@@ -158,6 +231,8 @@ class Settings:
     """Section ``[flow]``."""
     directives: DirectiveSettings = dataclasses.field(default_factory=DirectiveSettings)
     """Section ``[directives]``."""
+    window: WindowSettings = dataclasses.field(default_factory=WindowSettings)
+    """Section ``[window]``."""
 
     def __post_init__(self) -> None:
         _check_numbers(self)
@@ -372,6 +447,22 @@ def _as_int_or_none(value: Any) -> int | None:
     return None if value is None or value == "" else _as_int(value)
 
 
+def _as_share(value: Any) -> float:
+    try:
+        share = float(value) if isinstance(value, int | float | str) else math.nan
+    except ValueError:
+        share = math.nan
+    if isinstance(value, bool) or not 0 < share <= 1:
+        raise ValueError("it must be a number above 0 and at most 1")
+    return share
+
+
+def _as_string(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    raise ValueError("it must be a text")
+
+
 def _as_path(value: Any) -> Path | None:
     if value is None or value == "":
         return None
@@ -401,7 +492,9 @@ def _as_text(value: Any) -> str | None:
 
 _CONVERTERS: dict[Any, Callable[[Any], Any]] = {
     bool: _as_bool,
+    float: _as_share,
     int: _as_int,
+    str: _as_string,
     int | None: _as_int_or_none,
     Path | None: _as_path,
     str | None: _as_text,

@@ -3,6 +3,7 @@ from __future__ import annotations
 import logging
 from contextlib import suppress
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from hypothesis import given
@@ -44,6 +45,8 @@ class TestOrder:
         spelled = {
             bool: "yes",
             int: "2000000",
+            float: "0.5",
+            Literal["chat", "anthropic"]: "anthropic",
             int | None: "2000000",
             settings.Budget: "wide",
             tuple[str, ...]: "a, b",

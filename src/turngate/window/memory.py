@@ -68,9 +68,9 @@ async def flush_memory(state: dict[str, Any], *, timeout_seconds: float | None =
     """Hand `state` to the `MemoryFlusher` registered in ``state["deps"]``, if there is one.
 
     ``deps`` is a mapping or registry with ``get``, asked for `MemoryFlusher`, the type. None, an object
-    without ``get``, no flusher, and one whose ``flush`` cannot be called are all nothing to do. The flusher is
-    given the same object `state`, once; its result is awaited only if it can be. Delivery is at least once: a
-    caller that repeats a compaction flushes again, under the same ``state["flush_key"]``.
+    without ``get``, no flusher, and one whose ``flush`` cannot be called are all nothing to do. The flusher
+    is given the same object `state`, once; its result is awaited only if it can be. Delivery is at least
+    once: a caller that repeats a compaction flushes again, under the same ``state["flush_key"]``.
 
     Raises:
         KeyError: `state` has no ``deps``.

@@ -1,0 +1,193 @@
+"""A history as exchanges: what must stay together or go together.
+
+A unit is a run of messages: a call with all its parallel results and whatever stands between them, or a
+single message. Nothing else pairs messages, so a cut between units never splits a pair, even in broken input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from turngate.window.measure import Sizes
+from turngate.wire import Wire
+from turngate.wire.view import blocks, string
+
+Message: TypeAlias = Mapping[str, Any]
+
+SYSTEM_ROLES: Final = frozenset({"system", "developer"})
+THINKING: Final = frozenset({"thinking", "redacted_thinking"})
+_CALLS: Final = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
+_RESULT_END: Final = "tool_result"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What the cut must know of a message."""
+
+    role: str
+    """Its role."""
+    calls: tuple[str, ...] = ()
+    """Ids of the calls it makes."""
+    results: tuple[str, ...] = ()
+    """Ids of the calls it answers."""
+    user: bool = False
+    """Whether a user (or the host for one) says something in it, results of tools aside."""
+    signed: bool = False
+    """Whether it holds signed thinking."""
+    compaction: bool = False
+    """Whether it holds the provider's own compaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Messages that stay or go together."""
+
+    first: int
+    """Index of its first message."""
+    end: int
+    """Index after its last message."""
+    tokens: float
+    """Its size."""
+    system: bool = False
+    """Whether it holds a system message."""
+    user: bool = False
+    """Whether it is a user's message alone."""
+    spoken: bool = False
+    """Whether a user says something in it, be it beside results of tools."""
+    open: bool = False
+    """Whether a call in it still waits for its result."""
+    signed: bool = False
+    """Whether it holds signed thinking."""
+    compaction: bool = False
+    """Whether it holds the provider's own compaction."""
+
+    @property
+    def messages(self) -> int:
+        """How many messages it has."""
+        return self.end - self.first
+
+
+def shapes(messages: Sequence[Message], wire: Wire) -> list[Shape]:
+    """The shape of each message."""
+    read = _READERS[wire]
+    return [read(message) for message in messages]
+
+
+def units(messages: Sequence[Message], wire: Wire, sizes: Sizes) -> list[Unit]:
+    """The history as units, in order, in linear time."""
+    read = shapes(messages, wire)
+    ends, waiting = _reach(read, wire)
+    found: list[Unit] = []
+    first = 0
+    while first < len(read):
+        end = at = first
+        while at <= end:
+            end = max(end, ends[at])
+            at += 1
+        weight = sum(sizes.message(message) for message in messages[first : end + 1])
+        found.append(_unit(read[first : end + 1], first, weight, any(waiting[first : end + 1])))
+        first = end + 1
+    return found
+
+
+def _unit(members: Sequence[Shape], first: int, weight: float, waits: bool) -> Unit:
+    lone = members[0]
+    if len(members) == 1 and not (lone.signed or lone.compaction):
+        return Unit(
+            first,
+            first + 1,
+            weight,
+            system=lone.role in SYSTEM_ROLES,
+            user=lone.user and not lone.results,
+            spoken=lone.user,
+            open=waits,
+        )
+    return Unit(
+        first,
+        first + len(members),
+        weight,
+        system=any(m.role in SYSTEM_ROLES for m in members),
+        user=all(m.user and not m.results for m in members),
+        spoken=any(m.user for m in members),
+        open=waits,
+        signed=any(m.signed for m in members),
+        compaction=any(m.compaction for m in members),
+    )
+
+
+def _reach(read: Sequence[Shape], wire: Wire) -> tuple[list[int], list[bool]]:
+    """For each message the last one it must stay with, and whether a call of it waits for its result."""
+    ends = list(range(len(read)))
+    waiting = [False] * len(read)
+    called: dict[str, int] = {}
+    unanswered: dict[str, int] = {}
+    early: dict[str, int] = {}
+    for at, shape in enumerate(read):
+        for call_id in shape.results:
+            start = called.get(call_id)
+            if start is None:
+                early.setdefault(call_id, at)
+            else:
+                ends[start] = max(ends[start], at)
+                unanswered.pop(call_id, None)
+        for call_id in shape.calls:
+            if call_id in early:
+                ends[early[call_id]] = max(ends[early.pop(call_id)], at)
+            called[call_id] = unanswered[call_id] = at
+        if wire == "anthropic" and shape.role == "system":
+            # It must follow a user message and precede an assistant's, so it keeps both.
+            ends[max(0, at - 1)] = max(ends[max(0, at - 1)], min(at + 1, len(read) - 1))
+    newest = max((at for at, shape in enumerate(read) if shape.role == "assistant"), default=-1)
+    for at in unanswered.values():
+        waiting[at] = at >= newest
+    return ends, waiting
+
+
+_USER: Final = Shape("user", user=True)
+_ASSISTANT: Final = Shape("assistant")
+
+
+def _chat(message: Message) -> Shape:
+    role = string(message.get("role"))
+    if role == "user":
+        return _USER
+    if role == "assistant":
+        if not (message.get("tool_calls") or message.get("function_call")):
+            return _ASSISTANT
+        calls = tuple(string(call.get("id")) for _, call in blocks(message.get("tool_calls")))
+        legacy = message.get("function_call")
+        if isinstance(legacy, Mapping):
+            calls = (*calls, string(legacy.get("name")))
+        return Shape(role, calls=tuple(filter(None, calls)))
+    if role in {"tool", "function"}:
+        answered = string(message.get("tool_call_id")) or string(message.get("name"))
+        return Shape(role, results=(answered,) if answered else ())
+    return Shape(role)
+
+
+def _anthropic(message: Message) -> Shape:
+    role, content = string(message.get("role")), message.get("content")
+    if isinstance(content, str):
+        return Shape(role, user=role == "user")
+    found = [block for _, block in blocks(content)]
+    kinds = [string(block.get("type")) for block in found]
+    return Shape(
+        role,
+        calls=tuple(_ids(found, kinds, "id", lambda kind: kind in _CALLS)),
+        results=tuple(_ids(found, kinds, "tool_use_id", lambda kind: kind.endswith(_RESULT_END))),
+        user=role == "user" and (not kinds or any(not kind.endswith(_RESULT_END) for kind in kinds)),
+        signed=any(kind in THINKING for kind in kinds),
+        compaction="compaction" in kinds,
+    )
+
+
+def _ids(found: list[Message], kinds: list[str], key: str, wanted: Callable[[str], bool]) -> Iterator[str]:
+    for block, kind in zip(found, kinds, strict=True):
+        if wanted(kind) and string(block.get(key)):
+            yield string(block.get(key))
+
+
+_READERS: Final[Mapping[Wire, Callable[[Message], Shape]]] = {"chat": _chat, "anthropic": _anthropic}
+"""Wire -> what reads a message's shape."""
