@@ -125,7 +125,9 @@ class TestBadInput:
 
 
 class TestClaudeCode:
-    def test_the_users_sessions_are_summed_up_and_only_read(self, run, tmp_path):
+    def test_the_users_sessions_are_summed_up_and_only_read(self, run, tmp_path, monkeypatch):
+        monkeypatch.setenv("HOME", str(tmp_path))
+        monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
         folder = tmp_path / ".claude" / "projects" / "-p"
         folder.mkdir(parents=True)
         for name in ("a", "b"):
