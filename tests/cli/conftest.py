@@ -45,7 +45,7 @@ def data_dir(tmp_path, monkeypatch):
     for name in [name for name in os.environ if name.startswith("TURNGATE_")]:
         monkeypatch.delenv(name)
     for name in HOMES:
-        monkeypatch.setenv(name, str(tmp_path / "home"))
+        monkeypatch.setenv(name, str(tmp_path))
     folder = tmp_path / "data"
     monkeypatch.setenv("TURNGATE_DATA_DIR", str(folder))
     return folder
