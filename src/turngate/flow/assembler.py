@@ -150,6 +150,9 @@ def _within(parts: list[Part], budget_bytes: int) -> list[Part]:
     """The parts, dropped from the bottom and then cut until all fit."""
     total = _total(parts)
     why = f"the sections came to {total:,} bytes, the limit is {budget_bytes:,}"
+    # One that can't fit at all must not cost the others their place.
+    parts = [_shorter(part, budget_bytes, why) if size(part.text) > budget_bytes else part for part in parts]
+    total = _total(parts)
     while total > budget_bytes:
         live = [at for at, part in enumerate(parts) if part.text]
         if len(live) < 2 or not _BY_NAME[parts[live[-1]].section].low:  # noqa: PLR2004 - the last one is cut
@@ -165,7 +168,7 @@ def _within(parts: list[Part], budget_bytes: int) -> list[Part]:
 
 
 def _shorter(part: Part, limit_bytes: int, why: str) -> Part:
-    text = cut(part.text, limit_bytes, part.section)
+    text = cut(part.full, limit_bytes, part.section)
     return replace(part, text=text, outcome="cut" if text else "dropped", reason=why)
 
 

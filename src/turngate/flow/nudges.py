@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 MAX_STORED, MAX_RENDERED = 4, 2
 TEXT_CHARS, KEY_CHARS = 300, 80
+#: No conversation has more turns.
+MAX_TTL_TURNS = 1_000_000
 
 
 def push_nudge(state: FlowState, text: str, ttl_turns: int | None = 1, *, key: str = "") -> FlowState:
@@ -24,7 +26,7 @@ def push_nudge(state: FlowState, text: str, ttl_turns: int | None = 1, *, key: s
     if not line or (ttl_turns is not None and ttl_turns < 1):
         return state
     name = one_line(key, KEY_CHARS) or line
-    expires = None if ttl_turns is None else state.turn_counter + ttl_turns
+    expires = None if ttl_turns is None else state.turn_counter + min(ttl_turns, MAX_TTL_TURNS)
     # A nudge that is only renewed need not be told again.
     told = next((old.told_epoch for old in state.nudges if (old.key, old.text) == (name, line)), -1)
     others = tuple(old for old in state.nudges if old.key != name)

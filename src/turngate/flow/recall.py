@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from turngate.events import LABEL_CHARS, one_line
 from turngate.flow.state import FileUse, Item
 from turngate.flow.text import listed
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 HEADER = "[recall]"
 MAX_ITEMS, MAX_FILES = 200, 100
 ITEM_LINES, PATHS_LISTED = 8, 8
+#: A marker id has at most as many digits as the hash.
+ID_CHARS = 64
 STALE = "STALE"
 
 
@@ -31,8 +34,15 @@ def record(state: FlowState, event: ToolEvent, item: Item | None) -> FlowState:
         others = tuple(use for use in files if use.path != path)
         files = (*others, _used(old, event))[-MAX_FILES:]
     if item is not None:
-        again = tuple(known for known in items if known.id != item.id)
-        items = (*again, replace(item, seq=event.seq, epoch=state.epoch, path=event.read))[-MAX_ITEMS:]
+        new = Item(
+            one_line(item.id, ID_CHARS),
+            one_line(item.label, LABEL_CHARS),
+            one_line(item.shown, LABEL_CHARS),
+            event.read,
+            event.seq,
+            state.epoch,
+        )
+        items = (*(known for known in items if known.id != new.id), new)[-MAX_ITEMS:]
     return replace(state, files=files, items=items)
 
 
