@@ -233,6 +233,8 @@ class Settings:
     """Section ``[directives]``."""
     window: WindowSettings = dataclasses.field(default_factory=WindowSettings)
     """Section ``[window]``."""
+    hermes: HermesSettings = dataclasses.field(default_factory=HermesSettings)
+    """Section ``[hermes]``."""
 
     def __post_init__(self) -> None:
         _check_numbers(self)
