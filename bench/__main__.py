@@ -10,6 +10,7 @@ BENCHES = {
     "fidelity": "DIR: tokens saved, probes in view, what is found again, faithfulness, speed",
     "rival": "DIR: the same for headroom-ai and for first-and-last, with the ratios",
     "replay": "DIR: what recorded sessions would have cost, under four arms at four providers",
+    "turn": "what the injected block costs in time and in bytes, early and late in a session",
     "tokens": "DIR: error of the token estimate against exact counts",
     "memory": "time and peak memory of shortening logs up to 50 MB",
     "startup": "import and command-line start, size of a core installation",

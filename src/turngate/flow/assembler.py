@@ -39,12 +39,11 @@ class _Section:
     name: str
     #: Its text, or "" where it has nothing to say.
     render: _Render
-    #: The state once a text of it stands in the history.
-    tell: Callable[[FlowState, str], FlowState]
+    #: The state once a text of it stands in the history, where its parts know what was told.
+    #: None: it is one whole, said again when its text has changed.
+    tell: Callable[[FlowState, str], FlowState] | None = None
     #: Dropped whole when the block is too large.
     low: bool = False
-    #: Rendered again only when its text has changed; else its parts know what was told.
-    whole: bool = False
 
 
 def _orientation(state: FlowState, *, every_turn: bool) -> str:  # noqa: ARG001 - the first turn is the first turn
@@ -55,14 +54,10 @@ def _directives(state: FlowState, *, every_turn: bool) -> str:
     return build_directive_context(state, again=not every_turn and _shown(state, "directives") is not None)
 
 
-def _told(state: FlowState, _: str) -> FlowState:
-    return state
-
-
 #: In the order of the block; the lowest are the last.
 SECTIONS: tuple[_Section, ...] = (
-    _Section("orientation", _orientation, _told, whole=True),
-    _Section("directives", _directives, _told, whole=True),
+    _Section("orientation", _orientation),
+    _Section("directives", _directives),
     _Section("nudges", render_nudges, tell_nudges),
     _Section("background tasks", render_tasks, tell_tasks, low=True),
     _Section("recall", render_recall, tell_recall, low=True),
@@ -82,6 +77,10 @@ class Part:
     """Its text before the limit."""
     text: str
     """What of it is in the block."""
+    full_bytes: int
+    """Size of `full`."""
+    shown_bytes: int
+    """Size of `text`."""
     digest: int = 0
     """Of what it says, however it is introduced."""
     outcome: Outcome = "kept"
@@ -120,9 +119,7 @@ def commit(state: FlowState, block: Block) -> FlowState:
     """The state once `block` stands in the history."""
     for part in block.parts:
         if part.text:
-            section = _BY_NAME[part.section]
-            state = section.tell(state, part.text)
-            state = _mark(state, part) if section.whole else state
+            state = _told_of(state, part)
     return _remember(state, Past(state.turn_counter, block.report, block.text))
 
 
@@ -134,52 +131,68 @@ def begin_turn(state: FlowState, turn_counter: int, library: Library | None = No
 
 
 def _part(state: FlowState, section: _Section, *, every_turn: bool) -> Part | None:
-    text = harmless(section.render(state, every_turn=every_turn))
-    if not section.whole:
-        return Part(section.name, text, text) if text else None
-    if not text:
-        return None
-    mark = digest(section.render(state, every_turn=True))
-    before = _shown(state, section.name)
-    if not every_turn and before is not None and before.digest == mark and before.done:
-        return Part(section.name, text, "", mark, "in view", f"in view since turn {before.turn + 1}")
-    return Part(section.name, text, text, mark)
+    if section.tell is None:
+        return _whole_part(state, section, every_turn=every_turn)
+    return _kept(section, harmless(section.render(state, every_turn=every_turn)), 0)
+
+
+def _whole_part(state: FlowState, section: _Section, *, every_turn: bool) -> Part | None:
+    """A section that is said again only when what it says, however it is introduced, has changed."""
+    plain = harmless(section.render(state, every_turn=True))
+    mark, before = digest(plain), _shown(state, section.name)
+    if every_turn or before is None:
+        return _kept(section, plain, mark)
+    if before.digest == mark and before.done:
+        since = f"in view since turn {before.turn + 1}"
+        return Part(section.name, plain, "", size(plain), 0, mark, "in view", since) if plain else None
+    return _kept(section, harmless(section.render(state, every_turn=False)), mark)
+
+
+def _kept(section: _Section, text: str, mark: int) -> Part | None:
+    length = size(text)
+    return Part(section.name, text, text, length, length, mark) if text else None
 
 
 def _within(parts: list[Part], budget_bytes: int) -> list[Part]:
     """The parts, dropped from the bottom and then cut until all fit."""
     total = _total(parts)
+    if total <= budget_bytes:
+        return parts
     why = f"the sections came to {total:,} bytes, the limit is {budget_bytes:,}"
     # One that can't fit at all must not cost the others their place.
-    parts = [_shorter(part, budget_bytes, why) if size(part.text) > budget_bytes else part for part in parts]
+    parts = [_shorter(part, budget_bytes, why) if part.shown_bytes > budget_bytes else part for part in parts]
     total = _total(parts)
     while total > budget_bytes:
         live = [at for at, part in enumerate(parts) if part.text]
         if len(live) < 2 or not _BY_NAME[parts[live[-1]].section].low:  # noqa: PLR2004 - the last one is cut
             break
-        parts[live[-1]] = replace(parts[live[-1]], text="", outcome="dropped", reason=why)
+        parts[live[-1]] = _with_text(parts[live[-1]], "", why)
         total = _total(parts)
     for name in CUT_ORDER:
         for at, part in enumerate(parts):
             if total > budget_bytes and part.section == name and part.text:
-                parts[at] = _shorter(part, size(part.text) - (total - budget_bytes), why)
+                parts[at] = _shorter(part, part.shown_bytes - (total - budget_bytes), why)
                 total = _total(parts)
     return parts
 
 
 def _shorter(part: Part, limit_bytes: int, why: str) -> Part:
-    text = cut(part.full, limit_bytes, part.section)
-    return replace(part, text=text, outcome="cut" if text else "dropped", reason=why)
+    return _with_text(part, cut(part.full, limit_bytes, part.section), why)
+
+
+def _with_text(part: Part, text: str, why: str) -> Part:
+    outcome: Outcome = "cut" if text else "dropped"
+    return replace(part, text=text, shown_bytes=size(text), outcome=outcome, reason=why)
 
 
 def _total(parts: list[Part]) -> int:
-    sizes = [size(part.text) for part in parts if part.text]
+    sizes = [part.shown_bytes for part in parts if part.text]
     return sum(sizes) + max(0, len(sizes) - 1)
 
 
 def _report(state: FlowState, text: str, parts: list[Part]) -> Report:
     sections = tuple(
-        SectionReport(part.section, part.outcome, size(part.full), size(part.text), part.reason)
+        SectionReport(part.section, part.outcome, part.full_bytes, part.shown_bytes, part.reason)
         for part in parts
     )
     return Report(state.turn_counter, state.epoch, state.flow_budget_chars, size(text), sections)
@@ -189,11 +202,20 @@ def _shown(state: FlowState, section: str) -> Shown | None:
     return next((shown for shown in state.shown if shown.section == section), None)
 
 
+def _told_of(state: FlowState, part: Part) -> FlowState:
+    tell = _BY_NAME[part.section].tell
+    if tell is None:
+        return _mark(state, part)
+    told = tell(state, part.text)
+    # Where not even the first of its lines fits, there is no use in coming back to it every turn.
+    return tell(state, part.full) if part.outcome == "cut" and told == state else told
+
+
 def _mark(state: FlowState, part: Part) -> FlowState:
     """The section stands in the history. One that was cut, but would fit alone, gets one more chance."""
     before = _shown(state, part.section)
     again = before is not None and before.digest == part.digest
-    done = part.outcome == "kept" or again or size(part.full) > state.flow_budget_chars
+    done = part.outcome == "kept" or again or part.full_bytes > state.flow_budget_chars
     others = tuple(shown for shown in state.shown if shown.section != part.section)
     return replace(state, shown=(*others, Shown(part.section, part.digest, state.turn_counter, done)))
 

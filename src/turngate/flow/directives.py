@@ -173,8 +173,10 @@ def _read(folder: Path | Traversable) -> Iterator[tuple[str, Directive]]:
 
 
 def _bodies(active: tuple[Directive, ...]) -> list[str]:
-    lines = [line for each in active for line in (f"{each.name}:", *each.body.split("\n")) if line]
-    return _within(lines, SET_CHARS)
+    parts = [f"{each.name}:\n{each.body}" if each.body else f"{each.name}:" for each in active]
+    if sum(map(len, parts)) + len(parts) <= SET_CHARS:
+        return parts
+    return _within([line for part in parts for line in part.split("\n")], SET_CHARS)
 
 
 def _within(lines: list[str], limit_chars: int) -> list[str]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from turngate.flow.text import harmless
-
 if TYPE_CHECKING:
     from turngate.flow.state import FlowState
 
@@ -24,4 +22,4 @@ def build_first_turn_injection(state: FlowState) -> str:
     """The orientation, with its header; "" after the first turn, or where none is wanted."""
     if state.turn_counter > 0 or not state.session_inject.strip():
         return ""
-    return f"{HEADER}\n{harmless(state.session_inject).strip()}"
+    return f"{HEADER}\n{state.session_inject.strip()}"

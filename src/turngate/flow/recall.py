@@ -6,7 +6,9 @@ does: once, newest first, as a delta by event number, with the rest in the catal
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from dataclasses import replace
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from turngate.events import LABEL_CHARS, one_line
@@ -14,6 +16,8 @@ from turngate.flow.state import FileUse, Item
 from turngate.flow.text import listed
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from turngate.events import ToolEvent
     from turngate.flow.state import FlowState
 
@@ -23,6 +27,7 @@ ITEM_LINES, PATHS_LISTED = 8, 8
 #: A marker id has at most as many digits as the hash.
 ID_CHARS = 64
 STALE = "STALE"
+_SEQ, _EPOCH = attrgetter("seq"), attrgetter("epoch")
 
 
 def record(state: FlowState, event: ToolEvent, item: Item | None) -> FlowState:
@@ -60,8 +65,8 @@ def tell_recall(state: FlowState, _: str) -> FlowState:
 
 def catalogue(state: FlowState) -> str:
     """All that is remembered of what was shortened, newest first, a line each."""
-    stale = _stale_paths(state)
-    return "\n".join(_line(item, stale) for item in reversed(state.items))
+    wrote = _wrote(state, state.items)
+    return "\n".join(_line(item, wrote) for item in reversed(state.items))
 
 
 def _used(use: FileUse, event: ToolEvent) -> FileUse:
@@ -79,27 +84,32 @@ def _written(state: FlowState) -> list[str]:
 def _stale(state: FlowState, *, every_turn: bool) -> list[str]:
     if not state.switches.stale_read:
         return []
-    paths = [use.path for use in reversed(state.files) if use.stale and (every_turn or not use.told)]
+    found = [use for use in reversed(state.files) if use.wrote_seq > use.read_seq > 0]
+    paths = [use.path for use in found if every_turn or not use.told]
     return [f"{STALE}, written since you read it: {listed(paths, PATHS_LISTED)}"] if paths else []
 
 
 def _items(state: FlowState, *, every_turn: bool) -> list[str]:
     epoch = state.epoch + 1 if state.switches.recall_in_view else state.epoch
     told = 0 if every_turn else state.recall_told
-    due = [item for item in reversed(state.items) if item.epoch < epoch and item.seq > told]
-    if not due:
+    # Items are in the order of their events, and so of their epochs.
+    first = bisect_right(state.items, told, key=_SEQ)
+    last = bisect_left(state.items, epoch, key=_EPOCH)
+    if first >= last:
         return []
-    stale = _stale_paths(state)
-    more = len(due) - ITEM_LINES
+    newest = state.items[max(first, last - ITEM_LINES) : last][::-1]
+    wrote = _wrote(state, newest)
+    more = last - first - len(newest)
     rest = [f"and {more:,} more; turngate_search finds them by their words"] if more > 0 else []
-    return ["can be had back:", *(_line(item, stale) for item in due[:ITEM_LINES]), *rest]
+    return ["can be had back:", *[_line(item, wrote) for item in newest], *rest]
 
 
-def _stale_paths(state: FlowState) -> dict[str, int]:
-    """Paths that were written, each with the event that last did."""
-    if not state.switches.stale_read:
+def _wrote(state: FlowState, items: Iterable[Item]) -> dict[str, int]:
+    """The paths of `items` that were written, each with the event that last did."""
+    paths = {item.path for item in items if item.path}
+    if not paths or not state.switches.stale_read:
         return {}
-    return {use.path: use.wrote_seq for use in state.files if use.wrote_seq}
+    return {use.path: use.wrote_seq for use in state.files if use.path in paths}
 
 
 def _line(item: Item, wrote: dict[str, int]) -> str:

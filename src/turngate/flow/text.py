@@ -9,7 +9,7 @@ _KEPT_CONTROLS = "\n\t"
 
 def harmless(text: str) -> str:
     """`text` that UTF-8 can carry, without control characters other than line breaks and tabs."""
-    if text.isprintable():
+    if text.replace("\n", "").replace("\t", "").isprintable():
         return text
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
     return "".join(
