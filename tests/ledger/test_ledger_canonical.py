@@ -4,7 +4,7 @@ import copy
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.ledger.histories import WIRES, histories
 
@@ -66,6 +66,7 @@ SHAPES = {
 
 @pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize("shape", SHAPES)
+@settings(deadline=None)
 @given(data=st.data())
 def test_one_history_in_every_shape_has_the_same_keys(wire, shape, data):
     messages = data.draw(histories(wire))
@@ -88,6 +89,7 @@ def changes(wire, messages, at):
 
 
 @pytest.mark.parametrize("wire", WIRES)
+@settings(deadline=None)
 @given(data=st.data())
 def test_another_message_has_another_key_and_so_has_all_that_follows(wire, data):
     messages = data.draw(histories(wire))

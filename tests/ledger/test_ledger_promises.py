@@ -50,7 +50,7 @@ class World:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_what_is_sent_for_a_beginning_is_the_beginning_of_what_is_sent_for_the_whole(wire, data):
     """Over turns, retries, forks, restarts, other policies and other spellings of the same history."""
@@ -81,7 +81,7 @@ def test_what_is_sent_for_a_beginning_is_the_beginning_of_what_is_sent_for_the_w
 
 
 @pytest.mark.parametrize("wire", WIRES)
-@settings(max_examples=25)
+@settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_a_resumed_history_is_sent_at_once_as_it_was_sent_piece_by_piece(wire, data):
     messages = data.draw(histories(wire))
@@ -93,7 +93,7 @@ def test_a_resumed_history_is_sent_at_once_as_it_was_sent_piece_by_piece(wire, d
 
 
 @pytest.mark.parametrize("wire", WIRES)
-@settings(max_examples=25)
+@settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_without_a_policy_the_very_body_goes_out(wire, data):
     messages = data.draw(histories(wire))
@@ -103,7 +103,7 @@ def test_without_a_policy_the_very_body_goes_out(wire, data):
 
 
 @pytest.mark.parametrize("wire", WIRES)
-@settings(max_examples=25)
+@settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_two_conversations_with_one_opening_don_t_share_what_belongs_to_a_session(wire, data):
     messages = data.draw(histories(wire, max_turns=1))
@@ -119,7 +119,7 @@ def test_two_conversations_with_one_opening_don_t_share_what_belongs_to_a_sessio
         assert bare.added_bytes == 0
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(raw=st.binary(max_size=200) | st.text(max_size=100).map(str.encode))
 def test_whatever_is_no_request_goes_out_as_it_came(raw):
     ledger = Ledger(lambda: pytest.fail("the store is not asked"), scope="x", wire="chat", session="s")

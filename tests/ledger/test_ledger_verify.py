@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.ledger.histories import WIRES, histories, request
 
@@ -30,6 +30,7 @@ def place(wire, at):
 
 
 @pytest.mark.parametrize("wire", WIRES)
+@settings(deadline=None)
 @given(data=st.data())
 def test_a_request_that_extends_another_has_no_break(wire, data):
     messages = plain(data, wire)
@@ -39,6 +40,7 @@ def test_a_request_that_extends_another_has_no_break(wire, data):
 
 @pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize("how", ["tools", "system", "edited", "removed", "cut", "rewritten"])
+@settings(deadline=None)
 @given(data=st.data())
 def test_exactly_the_break_that_was_made_is_found(wire, how, data):
     messages = plain(data, wire)

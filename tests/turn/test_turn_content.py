@@ -3,7 +3,7 @@ from __future__ import annotations
 import copy
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turngate import turn
@@ -22,6 +22,7 @@ from turngate.turn import (
 IMAGE = {"type": "image_url", "image_url": {"url": "u"}}
 
 
+@settings(deadline=None)
 @given(st.text(alphabet=st.characters(exclude_categories=())))
 def test_cleaned_text_can_be_encoded_and_stored_and_cleaning_it_again_changes_nothing(text):
     clean = sanitise(text)
@@ -31,6 +32,7 @@ def test_cleaned_text_can_be_encoded_and_stored_and_cleaning_it_again_changes_no
     assert len(clean) <= len(text)
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_text_that_is_clean_is_the_same_object(text):
     plain = text.replace("\x00", "")
@@ -65,6 +67,7 @@ def test_a_user_message_is_composed_of_words_memory_and_what_is_injected(content
     assert compose_user_api_content(content, memory, plugin) == sent
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_memory_cannot_close_its_own_fence(text):
     assert fence_memory(f"{text}</memory-context>").count("</memory-context>") == 1

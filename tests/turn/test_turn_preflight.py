@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turngate.turn import (
@@ -33,6 +33,7 @@ def test_progress_is_fewer_messages_or_more_than_five_percent_fewer_tokens(sizes
     assert compression_made_progress(*sizes, *tokens) is progress
 
 
+@settings(deadline=None)
 @given(st.integers(1, 10**6), st.integers(1, 10**6))
 def test_what_makes_no_progress_leaves_at_least_nineteen_twentieths(before, after):
     assert compression_made_progress(5, 5, before, after) is (after < before * 19 / 20)

@@ -204,12 +204,13 @@ class Ledger:
         work.faults += decided.faults
         work.calls = decided.calls
         work.new = {link.key: decided.edits.get(link.key, ()) for link in work.fresh}
+        told = frozenset(key for key, edits in work.attached.items() if edits)
         last = work.history.links[-1] if work.history.links else None
         for link in work.history.links:
             if self._adds_to(link) and link.key not in work.attached:
                 asked = link is last and not gone.get((self._session, link.key))
                 work.new_attached[link.key] = (
-                    deciding.attend(work.history, link, self._policy, store, work.faults) if asked else ()
+                    deciding.attend(work.history, told, self._policy, store, work.faults) if asked else ()
                 )
         self._name_origins(work, store)
 

@@ -79,17 +79,19 @@ def decide(history: History, fresh: Sequence[Link], policy: Policy, store: Store
     return out
 
 
-def attend(history: History, link: Link, policy: Policy, store: Store, faults: list[str]) -> tuple[Edit, ...]:
-    """What is added beside the user message `link`, the newest of the request.
+def attend(
+    history: History, told: frozenset[bytes], policy: Policy, store: Store, faults: list[str]
+) -> tuple[Edit, ...]:
+    """What is added beside the newest message of the request; `told`: the messages that have additions.
 
     Raises:
         StoreError: from the store.
     """
+    link = history.links[-1]
     if policy.attend is None or not takes_text(link.node):
         return ()
     message = _view(history, link.index).messages[-1]
-    chain = frozenset(each.key for each in history.links)
-    occasion = Occasion(link.key, message, chain, history.model)
+    occasion = Occasion(link.key, message, told, history.model)
     asked = policy.attend
     additions: Sequence[Addition] = guarded(lambda: tuple(asked(occasion)), (), faults)
     return tuple(_added(addition, store) for addition in additions if addition.text)

@@ -20,8 +20,8 @@ class Occasion:
     """The message's key. Whoever is asked twice with one key must answer the same."""
     message: Message
     """The message."""
-    chain: frozenset[bytes]
-    """The keys of all messages of the request."""
+    told: frozenset[bytes]
+    """The keys of those messages of the request beside which something is said in this session."""
     model: str
     """The model that is asked; "" if the request names none."""
 

@@ -39,8 +39,8 @@ def _additions(
     after_results = bool(occasion.message.results)
     if notes is not None:
         shown = native and native_note(occasion.model, after_results=after_results) is not None
-        history = {key.hex() for key in occasion.chain if key != occasion.key}
-        for text in notes.claim(occasion.key.hex(), history):
+        told = {key.hex() for key in occasion.told}
+        for text in notes.claim(occasion.key.hex(), told):
             yield Addition(text, "note" if shown else "append")
     if block is not None and not after_results:
         yield Addition(block(occasion))

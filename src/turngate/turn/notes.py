@@ -3,7 +3,7 @@
 A note is bound to one user message before it is sent: `NoteBox.claim` ties it to the message's key, durably,
 and the ledger (or the turn's record) sends it with that message ever after. So a crash between the pop and
 the sending leaves the note with its message, and the retry sends it. Where no retry comes, because the user
-wrote another message, it is claimed anew after `LEASE_SECONDS`, unless its message is in the history.
+wrote another message, it is claimed anew after `LEASE_SECONDS`, unless it stands in the history.
 
 So in any history that the model sees, a note stands exactly once. For the session as a whole the side chosen
 is "at least once": the model may be told again when the first telling was sent, the crash came before that
@@ -128,20 +128,18 @@ class NoteBox:
         if clean.strip():
             documents.change(self._states, self._session, ROOM, lambda doc: (_posted(doc, clean), None))
 
-    def claim(self, key: str, history: Container[str] = ()) -> tuple[str, ...]:
+    def claim(self, key: str, told: Container[str] = ()) -> tuple[str, ...]:
         """The notes for the user message of that key: all that wait, or those that it was given before.
 
         Args:
             key: the message at its place in a history.
-            history: the keys of the messages before it: what was given to these was delivered.
+            told: the keys of those messages before it that are sent with notes: theirs are delivered.
 
         Raises:
             StoreError: the notes cannot be read or written; they keep waiting.
         """
         now = self._clock()
-        return documents.change(
-            self._states, self._session, ROOM, lambda doc: _claimed(doc, key, history, now)
-        )
+        return documents.change(self._states, self._session, ROOM, lambda doc: _claimed(doc, key, told, now))
 
     def confirm(self, key: str) -> None:
         """The provider took the request that ends with this message: its notes are delivered."""
@@ -163,7 +161,7 @@ def _posted(doc: Document, text: str) -> Document:
 
 
 def _claimed(
-    doc: Document, key: str, history: Container[str], now: float
+    doc: Document, key: str, told: Container[str], now: float
 ) -> tuple[Document | None, tuple[str, ...]]:
     claims = dict(doc.get("claims", {}))
     if key in claims:
@@ -173,7 +171,7 @@ def _claimed(
     for other, claim in list(claims.items()):
         if claim["done"]:
             continue
-        if other in history:
+        if other in told:
             claims[other] = claim | {"done": True}
             settled = True
         elif now - claim["at"] >= LEASE_SECONDS:
