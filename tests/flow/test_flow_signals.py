@@ -69,7 +69,7 @@ class TestErrorLoop:
         ]
         texts, _ = turns(FlowState(session_inject=""), *tries)
         assert texts[:2] == ["", ""]
-        assert texts[2].startswith("[nudge: the same error came 3 times in the last 12 calls")
+        assert texts[2].startswith("[nudge: the same error came 3 times lately; ")
         assert "ReportError: no figures for month 15" in texts[2]
         assert texts[3:] == ["", ""]
 

@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "retrieve": ("content", "Write the original behind a marker to stdout, byte for byte."),
     "search": ("content", "Search the stored originals."),
     "stats": ("keeping", "Show what the store holds."),
+    "explain": ("explain", "Show what was injected into a session's turns, and why."),
     "gc": ("keeping", "Enforce the store's age and size limits."),
     "doctor": ("doctor", "Check store, settings and environment, and say what to do."),
     "replay": ("replay", "Show what recorded sessions would have cost, under each policy."),

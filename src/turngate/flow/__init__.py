@@ -19,7 +19,7 @@ from turngate.flow.directives import (
     reset_directives,
     swap_directives,
 )
-from turngate.flow.keeper import FlowKeeper, initial_state
+from turngate.flow.keeper import FlowKeeper, initial_state, past_blocks
 from turngate.flow.nudges import purge_expired_nudges, push_nudge, render_nudges
 from turngate.flow.orientation import SHIPPED_SESSION_INJECT, build_first_turn_injection
 from turngate.flow.recall import catalogue
@@ -67,6 +67,7 @@ __all__ = [
     "normalize_args_sig",
     "observe",
     "open_epoch",
+    "past_blocks",
     "phase_of",
     "purge_expired_nudges",
     "push_nudge",

@@ -79,6 +79,14 @@ def decode(data: bytes, base: FlowState, library: Library) -> FlowState:
     )
 
 
+def blocks_of(data: bytes) -> tuple[Past, ...]:
+    """The blocks that a saved state remembers, oldest first; none of a state of another version."""
+    table = orjson.loads(data)
+    if not isinstance(table, dict) or table.get("version") != VERSION:
+        return ()
+    return tuple(map(_past, table["blocks"]))
+
+
 def _past_row(past: Past) -> list[Any]:
     report = past.report
     figures = [report.turn_counter, report.epoch, report.budget_bytes, report.bytes]

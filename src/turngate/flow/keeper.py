@@ -30,6 +30,7 @@ from turngate.flow.text import harmless
 from turngate.store import redact
 
 if TYPE_CHECKING:
+    from turngate.flow.report import Past
     from turngate.ingress import Arrival
     from turngate.settings import Settings
     from turngate.store import Store
@@ -283,6 +284,16 @@ class FlowKeeper:
     def _fresh_library(self) -> Library:
         self._library = directives.discover(self._settings.directives.dir)
         return self._library
+
+
+def past_blocks(store: Store, session: str) -> tuple[Past, ...]:
+    """The last blocks that a session was given, oldest first. Only reads.
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
+    body, _ = store.load_state(session, ROOM)
+    return () if body is None else codec.blocks_of(body)
 
 
 def _applied(state: FlowState, changes: list[Change]) -> FlowState:

@@ -52,7 +52,7 @@ def error_loop(state: FlowState, event: ToolEvent) -> Signal | None:
     if event.ok or same < LOOP_ERRORS:
         return None
     what = event.error[:ERROR_CHARS] or event.label[:LABEL_CHARS]
-    text = f"the same error came {same} times in the last {WINDOW_EVENTS} calls, find its cause first: {what}"
+    text = f"the same error came {same} times lately; find its cause before trying again: {what}"
     return f"error:{event.error_sig:x}", text
 
 

@@ -1,0 +1,92 @@
+"""`explain`: what a session's turns were given besides the conversation, and why."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from turngate import flow
+from turngate.cli.common import answer, json_option, open_existing
+from turngate.cli.tables import console
+from turngate.errors import UnknownContentError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from turngate.cli.app import Given
+    from turngate.flow import Past, SectionReport
+
+
+@click.command(short_help="Show what was injected into a session's turns, and why.")
+@click.argument("session")
+@click.option("--turn", type=click.IntRange(min=0), help="Only this turn, with the injected text.")
+@json_option
+@click.pass_obj
+def explain(given: Given, session: str, turn: int | None, as_json: bool) -> int:
+    """Show what was injected into the turns of a SESSION: each section kept, cut or dropped, and why.
+
+    A section that is "in view" was injected in an earlier turn and has not changed. The last hundred turns
+    are remembered, the newest with their text.
+    """
+    with open_existing(given) as gate:
+        blocks = [past for past in flow.past_blocks(gate.store, session) if turn in {None, _turn(past)}]
+    if not blocks:
+        which = "no block" if turn is None else f"no block of turn {turn}"
+        raise UnknownContentError(f"{which} is remembered of session {session!r}; was `turn_block` called?")
+    value = {"session": session, "turns": [_as_dict(past) for past in blocks]}
+    answer(value, as_json=as_json, show=lambda: _show(blocks, with_text=turn is not None))
+    return 0
+
+
+def _turn(past: Past) -> int:
+    """The turn as the session counts: the first is 1."""
+    return past.turn_counter + 1
+
+
+def _as_dict(past: Past) -> dict[str, Any]:
+    report = past.report
+    return {
+        "turn": _turn(past),
+        "epoch": report.epoch,
+        "bytes": report.bytes,
+        "budget_bytes": report.budget_bytes,
+        "sections": [asdict(section) for section in report.sections],
+        "text": past.text,
+    }
+
+
+def _show(blocks: list[Past], *, with_text: bool) -> None:
+    out = console()
+    out.print(_table(blocks))
+    if with_text:
+        for past in blocks:
+            text = "(the text is not remembered any more)" if past.text is None else past.text or "(nothing)"
+            out.print(Text(text), soft_wrap=True)
+
+
+def _table(blocks: list[Past]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("turn", "epoch", "bytes"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("sections", overflow="fold")
+    for past in blocks:
+        lines = list(_lines(past.report.sections)) or ["nothing to say"]
+        cells = (str(_turn(past)), str(past.report.epoch), f"{past.report.bytes:,}", "\n".join(lines))
+        table.add_row(*map(Text, cells))
+    return table
+
+
+def _lines(sections: tuple[SectionReport, ...]) -> Iterator[str]:
+    """A line for each section: what became of it, and why."""
+    for section in sections:
+        if section.outcome == "in view":
+            yield f"{section.section}: {section.reason}"
+        elif section.outcome == "kept":
+            yield f"{section.section}: kept, {section.shown_bytes:,} bytes"
+        else:
+            size = f"{section.shown_bytes:,} of {section.full_bytes:,} bytes"
+            yield f"{section.section}: {section.outcome}, {size}; {section.reason}"
