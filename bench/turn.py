@@ -41,7 +41,9 @@ def full_state() -> FlowState:
         state = flow.observe(state, tool_event(tool, args, f"text {number}"), behind)
     state = flow.open_epoch(state)
     for number in range(4):
-        state = flow.push_nudge(state, f"the same error came 3 times lately; find its cause: case {number}", 9)
+        state = flow.push_nudge(
+            state, f"the same error came 3 times lately; find its cause: case {number}", 9
+        )
         state = flow.set_task(state, f"build-{number}", "running", "step 3 of 9")
     return flow.begin_turn(state, 0)
 
