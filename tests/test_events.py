@@ -253,6 +253,13 @@ class TestEvent:
     def test_a_result_may_say_itself_that_it_failed(self, text, ok):
         assert tool_event("bash", {}, text).ok is ok
 
+    def test_what_ran_and_ended_in_a_traceback_failed(self):
+        text = "out\n" + TRACEBACK.format(path="/a", line=3, error="KeyError: 'name'")
+        event = tool_event("jupyter", {"code": "x"}, text + "\n")
+        assert (event.ok, event.error) == (False, "KeyError: 'name'")
+        assert tool_event("jupyter", {"code": "x"}, text + "went on\n").ok
+        assert tool_event("bash", {"command": "tail x.log"}, text).ok
+
     def test_what_the_host_says_counts_more(self):
         assert tool_event("bash", {}, "[exit code: 1]", failed=False).ok
         assert not tool_event("bash", {}, "fine", failed=True).ok

@@ -29,6 +29,8 @@ PATH_CHARS = 300
 #: How much of each end of a text is looked at for its error line and its exit code.
 SCAN_CHARS = 20_000
 TAIL_CHARS = 300
+#: A traceback that a text ends in begins within so many of its last characters.
+TRACEBACK_CHARS = 5_000
 
 _FNV_OFFSET, _FNV_PRIME, _FNV_MASK = 0xCBF29CE484222325, 0x100000001B3, 0xFFFFFFFFFFFFFFFF
 #: What Unicode calls White_Space; `str.strip` takes away \x1c to \x1f as well, which Rust's `trim` does not.
@@ -154,9 +156,9 @@ def tool_event(
 ) -> ToolEvent:
     """The event of a call, from what a host knows of it; where `failed` is None, the text may say it."""
     known = _arguments(args)
-    bad = _failed(text) if failed is None else failed
-    line = error_line(text) if bad else ""
     verb = _verb(tool, known)
+    bad = _failed(text, verb) if failed is None else failed
+    line = error_line(text) if bad else ""
     path = _path(known) if verb in {"read", "write"} else ""
     return ToolEvent(
         tool=one_line(tool, LABEL_CHARS),
@@ -327,12 +329,26 @@ def _output(text: str) -> str:
     return _ends(text)
 
 
-def _failed(text: str) -> bool:
-    """Whether a result says itself that the call failed: a non-zero exit code, or nothing but an error."""
+def _failed(text: str, verb: Verb) -> bool:
+    """Whether a result says itself that the call failed.
+
+    By a non-zero exit code, by being nothing but an error, or, if it is something that ran, by ending in a
+    traceback.
+    """
     codes = _EXIT.findall(text[-TAIL_CHARS:])
     if codes:
         return int(codes[-1]) != 0
-    return bool(_ERROR_ENVELOPE.match(text[:TAIL_CHARS]))
+    return bool(_ERROR_ENVELOPE.match(text[:TAIL_CHARS])) or (
+        verb in {"run", "check"} and _ends_in_traceback(text)
+    )
+
+
+def _ends_in_traceback(text: str) -> bool:
+    tail = text[-TRACEBACK_CHARS:]
+    if _TRACEBACK not in tail:
+        return False
+    lines = _ANSI.sub("", tail).rstrip().splitlines()
+    return _traceback_end(lines) == lines[-1].strip()
 
 
 def _verb(tool: str, args: object) -> Verb:
