@@ -426,8 +426,17 @@ def test_every_token_is_charged_once_and_none_twice(requests, rules):
 
 @given(conversations(), RULES)
 def test_a_change_against_the_last_request_costs_what_the_whole_request_costs(requests, rules):
-    whole, simulator = list(simulate(requests, rules)), CacheSimulator(rules)
-    assert [simulator.send(r.steps, at_seconds=r.at_seconds) for r in requests] == whole
+    whole, simulator = list(simulate(requests, rules)), CacheSimulator([rules])
+    assert [simulator.send(r.steps, at_seconds=r.at_seconds)[0] for r in requests] == whole
+
+
+@given(conversations())
+def test_providers_side_by_side_charge_what_each_charges_alone(requests):
+    rules = [cache_rules(p) for p in PROVIDERS]
+    alone = [list(simulate(requests, each)) for each in rules]
+    beside = CacheSimulator(rules)
+    together = [beside.send(r.steps, at_seconds=r.at_seconds) for r in requests]
+    assert [list(charged) for charged in zip(*together, strict=True)] == alone
 
 
 @given(conversations(), RULES)
@@ -438,10 +447,10 @@ def test_the_first_request_and_one_after_every_lifetime_read_nothing(requests, r
 
 @given(st.integers(1, 30), st.integers(1, 3), RULES)
 def test_an_append_only_conversation_reads_all_that_it_has_written(turns, growth, rules):
-    steps, simulator, cached = [Step(b"s", 5000, static=True)], CacheSimulator(rules), 0
+    steps, simulator, cached = [Step(b"s", 5000, static=True)], CacheSimulator([rules]), 0
     for turn in range(turns):
         new = [Step(b"%d.%d" % (turn, i), 300) for i in range(growth)]
-        billed = simulator.send(
+        (billed,) = simulator.send(
             [*steps, *new] if turn == 0 else new, kept=len(steps) if turn else 0, at_seconds=turn
         )
         assert billed.read_tokens > cached - rules.step_tokens

@@ -79,14 +79,11 @@ class Request:
 
 
 class CacheSimulator:
-    """One conversation at one provider; requests come in order of time, each as a change of the last."""
+    """One conversation at several providers; requests come in order of time, each as a change of the last."""
 
-    def __init__(self, rules: CacheRules) -> None:
-        self._rules = rules
+    def __init__(self, rules: Iterable[CacheRules]) -> None:
         self._chain = _Chain()
-        self._expires: dict[bytes, float] = {}
-        self._places: list[int] = []
-        """Where in the present chain an entry ends, live or not; ascending."""
+        self._caches = [_Cache(each, self._chain) for each in rules]
 
     def send(
         self,
@@ -97,36 +94,55 @@ class CacheSimulator:
         marks: Sequence[int] | None = None,
         reply: Step | None = None,
         output_tokens: int = 0,
-    ) -> Billed:
+    ) -> list[Billed]:
         """Send the first ``kept`` steps of the request before, followed by ``new``.
 
         The cost is that of the new steps, not of the whole request, as long as the prefix holds.
+
+        Returns:
+            What each provider charges, in the order of the rules.
         """
         kept = min(kept, len(self._chain))
-        shared = self._chain.replace(kept, new, at_seconds, self._rules.ttl_seconds)
+        self._chain.replace(kept, new, at_seconds)
+        return [cache.bill(kept, at_seconds, marks, reply, output_tokens) for cache in self._caches]
+
+
+class _Cache:
+    """What one provider keeps of a conversation."""
+
+    def __init__(self, rules: CacheRules, chain: _Chain) -> None:
+        self._rules = rules
+        self._chain = chain
+        self._expires: dict[bytes, float] = {}
+        self._places: list[int] = []
+        """Where in the present chain an entry ends, live or not; ascending."""
+
+    def bill(
+        self, kept: int, at: float, marks: Sequence[int] | None, reply: Step | None, output_tokens: int
+    ) -> Billed:
+        """Charge the request that the chain holds now, of which ``kept`` steps were in the one before."""
+        chain, rules = self._chain, self._rules
         del self._places[bisect_right(self._places, kept) :]
-        added = range(kept + 1, len(self._chain) + 1)
-        self._places += [place for place in added if self._chain.key(place) in self._expires]
-        if self._rules.matching == "breakpoints":
-            read, written = self._breakpoints(at_seconds, self._marks(marks))
-        elif self._rules.matching == "units":
-            read, written = self._units(at_seconds, shared, reply), 0
+        added = range(kept + 1, len(chain) + 1)
+        self._places += [place for place in added if chain.key(place) in self._expires]
+        if rules.matching == "breakpoints":
+            read, written = self._breakpoints(at, self._marks(marks))
         else:
-            read, written = self._rounded(self._chain.tokens(shared)), 0
-        fresh = self._chain.tokens(len(self._chain)) - read - written
-        return Billed(read, written, fresh, output_tokens)
+            shared = chain.shared(rules.ttl_seconds)
+            tokens = self._unit(at, shared, reply) if rules.matching == "units" else chain.tokens(shared)
+            read, written = self._rounded(tokens), 0
+        return Billed(read, written, chain.tokens(len(chain)) - read - written, output_tokens)
 
     def _marks(self, marks: Sequence[int] | None) -> list[int]:
         """Numbers of steps before each honoured mark, ascending."""
         size, static = len(self._chain), self._chain.static
-        if marks is None:
-            first = max(static, size - self._rules.mark_last_messages)
-            places = set(range(first + 1, size + 1)) | (
-                {static} if self._rules.mark_static and static else set()
-            )
+        if marks is not None:
+            places = sorted({mark + 1 for mark in marks if 0 <= mark < size})
         else:
-            places = {mark + 1 for mark in marks if 0 <= mark < size}
-        return sorted(places)[-self._rules.max_marks :]
+            first = max(static, size - self._rules.mark_last_messages)
+            places = [static] if self._rules.mark_static and static else []
+            places += range(first + 1, size + 1)
+        return places[-self._rules.max_marks :]
 
     def _breakpoints(self, at: float, marks: list[int]) -> tuple[int, int]:
         """Read from every mark backwards, then write at every mark.
@@ -145,16 +161,17 @@ class CacheSimulator:
 
     def _look_back(self, mark: int, at: float) -> int:
         """The longest live entry that ends at ``mark`` or before it, as a number of steps; 0: none."""
-        chain, limit = self._chain, self._rules.look_back_blocks
+        chain, limit, places = self._chain, self._rules.look_back_blocks, self._places
         reach = None if limit is None else chain.blocks(mark) - limit
-        for place in reversed(self._places[: bisect_right(self._places, mark)]):
+        for index in range(bisect_right(places, mark) - 1, -1, -1):
+            place = places[index]
             if reach is not None and chain.blocks(place) <= reach:
                 return 0
             if self._expires.get(chain.key(place), -1.0) >= at:
                 return place
         return 0
 
-    def _units(self, at: float, shared: int, reply: Step | None) -> int:
+    def _unit(self, at: float, shared: int, reply: Step | None) -> int:
         """DeepSeek: a unit must match as a whole; a common prefix becomes one for the requests after this."""
         chain = self._chain
         hit = self._look_back(len(chain), at)
@@ -162,7 +179,7 @@ class CacheSimulator:
             self._keep(place, at)
         if reply is not None:
             self._remember(_link(chain.key(len(chain)), reply), at)
-        return self._rounded(chain.tokens(hit))
+        return chain.tokens(hit)
 
     def _keep(self, place: int, at: float) -> None:
         """An entry that ends at this place of the chain lives from now on."""
@@ -191,8 +208,10 @@ class _Chain:
         self._keys: list[bytes] = [b""]
         self._tokens = [0]
         self._blocks = [0]
-        self._at = 0.0
+        self._at = self._before = 0.0
+        self._kept = 0
         self._left: dict[bytes, float] = {}
+        """Prefixes that the present request lacks, and when they were last sent."""
         self.static = 0
         """Steps of tools and system prompt at the beginning."""
 
@@ -208,21 +227,25 @@ class _Chain:
     def blocks(self, steps: int) -> int:
         return self._blocks[steps]
 
-    def replace(self, kept: int, new: Sequence[Step], at: float, ttl_seconds: float) -> int:
-        """Keep ``kept`` steps, append ``new``; say how many leading steps some request of late had, too."""
-        fresh_since = at - ttl_seconds
-        shared = kept if self._at >= fresh_since else 0
-        self._left.update(dict.fromkeys(self._keys[kept + 1 :], self._at))
-        for column in (self._keys, self._tokens, self._blocks):
-            del column[kept + 1 :]
-        self.static = min(self.static, kept)
+    def replace(self, kept: int, new: Sequence[Step], at: float) -> None:
+        """Keep ``kept`` steps, append ``new``."""
+        self._before, self._at, self._kept = self._at, at, kept
+        if kept < len(self):
+            self._left.update(dict.fromkeys(self._keys[kept + 1 :], self._before))
+            for column in (self._keys, self._tokens, self._blocks):
+                del column[kept + 1 :]
+            self.static = min(self.static, kept)
         for step in new:
             self._append(step)
-        for place in range(kept + 1, len(self._keys)):
+
+    def shared(self, ttl_seconds: int) -> int:
+        """How many leading steps some request of the last ``ttl_seconds`` had, too."""
+        fresh_since = self._at - ttl_seconds
+        shared = self._kept if self._before >= fresh_since else 0
+        for place in range(self._kept + 1, len(self._keys)):
             if shared != place - 1 or self._left.get(self._keys[place], fresh_since - 1) < fresh_since:
                 break
             shared = place
-        self._at = at
         return shared
 
     def _append(self, step: Step) -> None:
@@ -239,13 +262,13 @@ def _link(key: bytes, step: Step) -> bytes:
 
 def simulate(requests: Iterable[Request], rules: CacheRules) -> Iterator[Billed]:
     """What each request of one conversation costs, whole requests given."""
-    simulator = CacheSimulator(rules)
+    simulator = CacheSimulator([rules])
     before: tuple[Step, ...] = ()
     for request in requests:
         pairs = zip(before, request.steps, strict=False)
         kept = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
         before = request.steps
-        yield simulator.send(
+        yield from simulator.send(
             request.steps[kept:],
             kept=kept,
             at_seconds=request.at_seconds,

@@ -36,13 +36,6 @@ class Cost:
     unpriced: int = 0
     """Requests whose price is not known; they are not in ``dollars``."""
 
-    def plus(self, billed: Billed, offer: Offer) -> Cost:
-        """With one more request."""
-        units = billed.units(offer.rules)
-        if offer.prices is None:
-            return self + Cost(billed, units, unpriced=1)
-        return self + Cost(billed, units, offer.prices.dollars(billed, ttl=offer.rules.ttl))
-
     def __add__(self, other: Cost) -> Cost:
         return Cost(
             self.billed + other.billed,
@@ -50,6 +43,38 @@ class Cost:
             self.dollars + other.dollars,
             self.unpriced + other.unpriced,
         )
+
+
+@dataclass(slots=True)
+class Account:
+    """What one conversation is charged under one offer, request by request."""
+
+    offer: Offer
+    units: float = 0.0
+    dollars: float = 0.0
+    unpriced: int = 0
+    read_tokens: int = 0
+    written_tokens: int = 0
+    fresh_tokens: int = 0
+    output_tokens: int = 0
+
+    def charge(self, billed: Billed) -> None:
+        """One more request."""
+        rules, prices = self.offer.rules, self.offer.prices
+        self.read_tokens += billed.read_tokens
+        self.written_tokens += billed.written_tokens
+        self.fresh_tokens += billed.fresh_tokens
+        self.output_tokens += billed.output_tokens
+        self.units += billed.units(rules)
+        if prices is None:
+            self.unpriced += 1
+        else:
+            self.dollars += prices.dollars(billed, ttl=rules.ttl)
+
+    def cost(self) -> Cost:
+        """All of it."""
+        billed = Billed(self.read_tokens, self.written_tokens, self.fresh_tokens, self.output_tokens)
+        return Cost(billed, self.units, self.dollars, self.unpriced)
 
 
 def offers(recorded: str, providers: Iterable[str], *, model: str = "") -> tuple[Offer, ...]:

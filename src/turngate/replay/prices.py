@@ -42,9 +42,10 @@ class PriceList:
 
     def dollars(self, billed: Billed, *, ttl: str = "") -> float:
         """The price of one request, input and output."""
-        tier = next(
-            t for t in reversed(self.tiers) if t is self.tiers[0] or billed.input_tokens > t.above_tokens
-        )
+        tier = self.tiers[0]
+        for higher in self.tiers[1:]:
+            if billed.input_tokens > higher.above_tokens:
+                tier = higher
         write = tier.write_1h if ttl == "1h" else tier.write
         total = (
             billed.fresh_tokens * tier.fresh

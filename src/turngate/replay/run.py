@@ -12,9 +12,9 @@ import orjson
 
 from turngate.replay.arms import ARMS, Arm, Sheet, Shown
 from turngate.replay.cachesim import Billed, CacheSimulator, Step
-from turngate.replay.costs import Cost, Offer
+from turngate.replay.costs import Account, Cost, Offer
 from turngate.replay.probes import Probe, in_view
-from turngate.replay.weigh import message_tokens, value_tokens
+from turngate.replay.weigh import value_tokens
 from turngate.settings import Settings
 from turngate.store import passages
 from turngate.tokens import estimate
@@ -61,7 +61,7 @@ class Outcome:
     """One transcript under one arm."""
 
     arm: str
-    costs: list[Cost]
+    costs: list[Cost] = field(default_factory=list)
     """By provider, in the order of the offers."""
     turns: list[Turn] = field(default_factory=list)
     breaks: int = 0
@@ -95,8 +95,8 @@ def replay(
     known = {
         (v.rule, v.path, i) for i, epoch in enumerate(transcript.epochs) for v in _judged(epoch, transcript)
     }
-    setup = _Setup(transcript, offers, settings or Settings(), probes, known)
-    return [_Replay(setup, arm, ARMS[arm](sheet, setup.settings)).run() for arm in arms]
+    setup = _Setup(transcript, sheet, offers, probes, known)
+    return [_Replay(setup, arm, ARMS[arm](sheet, settings or Settings())).run() for arm in arms]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +104,8 @@ class _Setup:
     """What all arms are given."""
 
     transcript: Transcript
+    sheet: Sheet
     offers: Sequence[Offer]
-    settings: Settings
     probes: Sequence[Probe]
     known: set[tuple[str, Path, int]]
     """Rules that the recorded session breaks itself: rule, place, epoch."""
@@ -167,8 +167,9 @@ class _Replay:
 
     def __init__(self, setup: _Setup, name: str, arm: Arm) -> None:
         transcript, offers = setup.transcript, setup.offers
-        self._transcript, self._offers, self._arm, self._known = transcript, offers, arm, setup.known
-        self._simulators = [CacheSimulator(offer.rules) for offer in offers]
+        self._transcript, self._sheet, self._arm, self._known = transcript, setup.sheet, arm, setup.known
+        self._simulator = CacheSimulator(offer.rules for offer in offers)
+        self._accounts = [Account(offer) for offer in offers]
         probes = setup.probes if len(transcript.epochs) == 1 else ()
         self._needed = deque(sorted(probes, key=lambda probe: probe.used))
         self._redeems = name == REDEEMING
@@ -176,7 +177,7 @@ class _Replay:
         self._before = 0
         self._at = 0.0
         self._texts: dict[bytes, str] = {}
-        self.outcome = Outcome(name, [Cost() for _ in offers])
+        self.outcome = Outcome(name)
 
     def run(self) -> Outcome:
         for number, epoch in enumerate(self._transcript.epochs):
@@ -184,6 +185,7 @@ class _Replay:
                 self._request(number, epoch.entries, index, first=count == 0)
             self._judge(number)
         self.outcome.faults = dict(self._arm.faults)
+        self.outcome.costs = [account.cost() for account in self._accounts]
         return self.outcome
 
     def _request(self, epoch: int, entries: Sequence[Entry], index: int, *, first: bool) -> None:
@@ -194,22 +196,32 @@ class _Replay:
             self.outcome.changed += [(position, *pair) for pair in shown.results]
         reused = self._sent.bytes_of(kept)
         self._at = max(self._at, entries[index].at_seconds or self._at + ASSUMED_SECONDS)
-        billed = [Billed() for _ in self._offers]
+        asked: list[list[Billed]] = []
         for probe in self._out_of_view(index):
-            kept = self._redeem(probe, kept, billed)
-        self._send(kept, _reply(entries[index], self._transcript.wire), billed)
+            kept = self._redeem(probe, kept, asked)
+        billed = self._send(kept, self._reply(entries[index]))
+        for before in asked:
+            billed = [a + b for a, b in zip(before, billed, strict=True)]
         self._before = len(self._sent.steps)
         turn = Turn(epoch, index, self._sent.tokens, self._sent.bytes, reused, tuple(billed))
         self.outcome.turns.append(turn)
 
-    def _send(self, kept: int, reply: Step, billed: list[Billed]) -> None:
+    def _send(self, kept: int, reply: Step) -> list[Billed]:
+        """One request to every provider; what each charges."""
         new = self._sent.steps[kept:]
-        for i, (offer, simulator) in enumerate(zip(self._offers, self._simulators, strict=True)):
-            paid = simulator.send(
-                new, kept=kept, at_seconds=self._at, reply=reply, output_tokens=reply.tokens
-            )
-            billed[i] += paid
-            self.outcome.costs[i] = self.outcome.costs[i].plus(paid, offer)
+        billed = self._simulator.send(
+            new, kept=kept, at_seconds=self._at, reply=reply, output_tokens=reply.tokens
+        )
+        for account, paid in zip(self._accounts, billed, strict=True):
+            account.charge(paid)
+        return billed
+
+    def _reply(self, answer: Entry) -> Step:
+        """The answer, as later requests carry it; its tokens are those reported, if they were."""
+        reported = (answer.usage or {}).get("output_tokens")
+        shown = self._sheet.message(answer, (), None)
+        size = reported if isinstance(reported, int) and reported > 0 else shown.tokens
+        return Step(shown.digest, size)
 
     def _out_of_view(self, index: int) -> Iterator[Probe]:
         """The facts that the answer at ``index`` needs and does not see."""
@@ -218,7 +230,7 @@ class _Replay:
             if probe.first < index and not in_view(probe, [self._text(shown) for shown in self._sent.shown]):
                 yield probe
 
-    def _redeem(self, probe: Probe, kept: int, billed: list[Billed]) -> int:
+    def _redeem(self, probe: Probe, kept: int, asked: list[list[Billed]]) -> int:
         """Have a fact back: a request more, and call and result in view from here on."""
         pairs = self._sent.shown[probe.first].results if probe.first < len(self._sent.shown) else ()
         hidden = next((before for before, _ in pairs if in_view(probe, [before])), None)
@@ -227,7 +239,7 @@ class _Replay:
             return kept
         found = passages(hidden, probe.question, size=FOUND_CHARS).text
         call = Step(hashlib.sha256(f"call {probe.question}".encode()).digest(), CALL_TOKENS)
-        self._send(kept, call, billed)
+        asked.append(self._send(kept, call))
         kept = len(self._sent.steps)
         answer = Step(hashlib.sha256(found.encode("utf-8", "surrogatepass")).digest(), estimate(found))
         self._sent.add(call, CALL_TOKENS)
@@ -246,8 +258,15 @@ class _Replay:
         return self._texts[shown.digest]
 
     def _judge(self, epoch: int) -> None:
-        shown = [_loads(message.raw) for message in self._sent.shown]
-        found = violations(shown, self._transcript.wire) if shown else []
+        """Ask the oracle about the last request; one sent as recorded has the record's own faults only."""
+        shown, entries = self._sent.shown, self._transcript.epochs[epoch].entries
+        if not any(message.results for message in shown):
+            return
+        messages = [
+            _loads(message.raw) if message.results else entry.message
+            for message, entry in zip(shown, entries, strict=False)
+        ]
+        found = violations(messages, self._transcript.wire)
         self.outcome.wrong += [v for v in found if (v.rule, v.path, epoch) not in self._known]
 
 
@@ -261,13 +280,6 @@ def _head(transcript: Transcript, *, ours: bool) -> Iterator[tuple[Step, int]]:
                 yield Step(hashlib.sha256(element.raw).digest(), size, static=True), len(element.raw)
         if kind in added:
             yield Step(f"turngate {kind}".encode(), added[kind], static=True), 0
-
-
-def _reply(answer: Entry, wire: str) -> Step:
-    """The answer, as later requests carry it; its tokens are those reported, if they were."""
-    reported = (answer.usage or {}).get("output_tokens")
-    size = reported if isinstance(reported, int) and reported > 0 else message_tokens(answer.message, wire)
-    return Step(hashlib.sha256(answer.raw).digest(), size)
 
 
 def _loads(raw: bytes) -> Any:
