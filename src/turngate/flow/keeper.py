@@ -42,7 +42,8 @@ ROOM = "flow"
 #: How often a change is repeated on another process's state before it is given up.
 TRIES = 16
 VERSION_PLACE = "{VERSION}"
-MAX_WAITING = 2 * RING
+#: No more events than these would outlive the next write anyway.
+MAX_WAITING = RING
 
 
 def initial_state(settings: Settings, library: Library) -> FlowState:
