@@ -1,0 +1,268 @@
+"""A plan applied: what goes is stored whole, what stays is never altered, and a record stands between.
+
+Nothing here decides; `turngate.window.cut` does. Nothing is lost: every text that leaves the list is in the
+store before the list that lacks it is handed out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from turngate import ingress, marker
+from turngate.compress import shorten
+from turngate.marker import Marker
+from turngate.store import to_bytes
+from turngate.window import digest, offload, record, transcript
+from turngate.window.facts import Facts, gather
+from turngate.window.measure import Sizes
+from turngate.window.offload import Leaf
+from turngate.window.request import Place
+from turngate.window.units import SYSTEM_ROLES, Message, Unit, shapes
+
+if TYPE_CHECKING:
+    from turngate.store import Stored
+    from turngate.window.book import SummaryNote
+    from turngate.window.cut import Plan
+    from turngate.window.record import Span
+    from turngate.wire import Wire
+
+#: Stores bytes under a kind, a tool's name, a call's id and what brought them about.
+Put = Callable[[bytes, str, str, str, str], "Stored"]
+
+TRANSCRIPT_KIND: Final = "transcript"
+#: What the marker of an offloaded text weighs beside the excerpt.
+_MARKER_TOKENS: Final = 45
+_LONGEST_CALL_CHARS: Final = 2_000
+
+
+class Offloader:
+    """Puts long texts away, and knows beforehand what that would save."""
+
+    def __init__(
+        self,
+        messages: Sequence[Message],
+        wire: Wire,
+        sizes: Sizes,
+        *,
+        excerpt_tokens: float,
+        put: Put,
+        ours: Callable[[str], bool],
+    ) -> None:
+        """`ours` says of a marker's id whether it is one of this session."""
+        self._messages = messages
+        self._wire = wire
+        self._sizes = sizes
+        self._excerpt = excerpt_tokens
+        self._put = put
+        self._ours = ours
+        self._calls: dict[str, Leaf] | None = None
+
+    def shrunk(self, unit: Unit) -> float:
+        """What a unit would weigh with its long texts put away."""
+        weight = unit.tokens
+        for at in range(unit.first, unit.end):
+            for leaf in self._long(self._messages[at], spoken=unit.user):
+                weight -= self._sizes.text(leaf.text) - self._excerpt - _MARKER_TOKENS
+        return weight
+
+    def change(self, at: int, *, spoken: bool) -> Message:
+        """The message with its long texts put away; the same object where that saves nothing."""
+        message = self._messages[at]
+        changes = {}
+        for leaf in self._long(message, spoken=spoken):
+            shown = self._away(leaf)
+            value = offload.stand_in(leaf, shown, self._wire)
+            if self._sizes.text(shown) < self._sizes.text(leaf.text):
+                changes[leaf.path] = value
+        return offload.replaced(message, changes) if changes else message
+
+    def _long(self, message: Message, *, spoken: bool) -> list[Leaf]:
+        least = offload.LONG_TIMES * self._excerpt + _MARKER_TOKENS
+        return [
+            leaf
+            for leaf in offload.leaves(message, self._wire, spoken=spoken)
+            # A token has at least a character, so that most texts need no counting.
+            if len(leaf.text) > least and self._sizes.text(leaf.text) > least
+        ]
+
+    def _away(self, leaf: Leaf) -> str:
+        """Store a text; what is shown for it."""
+        known = marker.parse(leaf.text)
+        if known is not None and self._ours(known.hash):
+            line, _, rest = leaf.text.partition("\n")
+            return f"{line}\n{offload.excerpt(rest, self._excerpt)}"
+        call = self._call(leaf)
+        data = to_bytes(leaf.text)
+        about = f"{call.name} {call.text}"[:_LONGEST_CALL_CHARS] if call else ""
+        tool = call.name if call else leaf.name
+        stored = self._put(data, leaf.what, tool, leaf.call_id, about)
+        short = shorten(leaf.text, tool=tool, args=call.text if call else None, least_chars=0)
+        if leaf.what == "result" and short.changed and self._sizes.text(short.text) <= self._excerpt:
+            return ingress.render(stored.id, tool, stored.size, short, redacted=stored.redacted)
+        fields = (("kind", leaf.what), *((("redacted", "yes"),) if stored.redacted else ()))
+        kind = ingress.marker_type(tool) if leaf.what == "result" else "context"
+        sign = Marker(stored.id, kind, stored.size, "inline", offload.preview(leaf.text), fields)
+        return f"{marker.render(sign)}\n{offload.excerpt(leaf.text, self._excerpt)}"
+
+    def _call(self, leaf: Leaf) -> Leaf | None:
+        """The call that a result answers."""
+        if leaf.what != "result":
+            return None
+        if self._calls is None:
+            found = (each for message in self._messages for each in offload.leaves(message, self._wire))
+            self._calls = {each.call_id: each for each in found if each.what == "arguments"}
+        return self._calls.get(leaf.call_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Stay:
+    """What stays of a list, in order."""
+
+    head: tuple[Place, ...]
+    """What stands before the record: system prompts, the provider's own compaction."""
+    tail: tuple[Place, ...]
+    """What stands behind it."""
+    offloaded: int
+    """How many messages have texts put away."""
+
+
+def stay(
+    sent: Sequence[Place], plan: Plan, offloader: Offloader, units: Sequence[Unit], *, strip: bool
+) -> Stay:
+    """What stays by a plan; with `strip`, without thinking from the first change on."""
+    head: list[Place] = []
+    tail: list[Place] = []
+    offloaded, touched = 0, False
+    for step, unit in zip(plan.steps, units, strict=True):
+        touched = touched or step.action != "keep"
+        if step.action == "summarise":
+            continue
+        part = list(sent[step.first : step.end])
+        if step.action == "offload":
+            changed = [offloader.change(at, spoken=unit.user) for at in range(step.first, step.end)]
+            part = [_place(old, new) for old, new in zip(part, changed, strict=True)]
+            offloaded += sum(
+                old.message is not new for old, new in zip(sent[step.first :], changed, strict=False)
+            )
+        if touched and strip:
+            part = [_place(each, offload.without_thinking(each.message)) for each in part]
+        leading = not tail and not touched and (unit.compaction or (unit.system and unit.messages == 1))
+        (head if leading else tail).extend(part)
+    return Stay(tuple(head), tuple(tail), offloaded)
+
+
+def _place(old: Place, message: Message) -> Place:
+    return old if message is old.message else Place(message, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """What went, stored."""
+
+    facts: Facts
+    """What is known of all that ever went."""
+    spans: tuple[Span, ...]
+    """All that was ever stored, oldest first."""
+    ref: str
+    """Id under which all of it is retrieved."""
+    size_bytes: int
+    """Of what is stored there."""
+    first: int
+    """Number of the first message that went now."""
+
+
+def remove(messages: Sequence[Message], wire: Wire, old: SummaryNote | None, put: Put) -> Removed:
+    """Store the messages that go, whole and readable. Raises a `StoreError` if that cannot be done."""
+    before = Facts.from_dict(old.facts) if old else Facts()
+    first = before.messages
+    text, _ = transcript.render(messages, wire, first=first)
+    last = first + len(messages) - 1
+    stored = put(to_bytes(text), TRANSCRIPT_KIND, "", "", f"earlier messages {first}-{last}")
+    spans: tuple[Span, ...] = (*(old.spans if old else ()), (first, last, stored.id, stored.size))
+    facts = gather(before, messages, wire, first=first)
+    if len(spans) > 1:
+        stored = put(to_bytes(record.contents(spans)), TRANSCRIPT_KIND, "", "", "list of earlier messages")
+    return Removed(facts, spans, stored.id, stored.size, first)
+
+
+def body(
+    removed: Removed, prose: str, count: Callable[[str], float], *, most_tokens: float, first_tokens: float
+) -> str:
+    """What the record says: a model's prose with the first request, or the digest."""
+    room = digest.Room(most_tokens, first_tokens, count)
+    if not prose:
+        return digest.render(removed.facts, room)
+    quoted = Facts(requests=removed.facts.requests[:1])
+    return "\n".join(filter(None, (digest.render(quoted, room), "## Summary", prose)))
+
+
+def said(message: Message, wire: Wire) -> str:
+    """What is said in a message, results and arguments left out."""
+    return "\n".join(leaf.text for leaf in offload.leaves(message, wire) if leaf.what == "said")
+
+
+def entries_in_view(tail: Sequence[Place], wire: Wire) -> int:
+    """Earlier messages that stand verbatim before the newest user message."""
+    read = shapes([place.message for place in tail], wire)
+    newest = next((at for at in range(len(read) - 1, -1, -1) if read[at].user and not read[at].results), 0)
+    return sum(
+        place.origin is not None and shape.role not in SYSTEM_ROLES
+        for place, shape in zip(tail[:newest], read[:newest], strict=True)
+    )
+
+
+def running(plan: Plan, units: Sequence[Unit]) -> bool:
+    """Whether exchanges went that belong to the request which stays in view."""
+    newest = max((at for at, unit in enumerate(units) if unit.user), default=-1)
+    return any(step.action == "summarise" for step in plan.steps[newest + 1 :]) and newest >= 0
+
+
+def items(sent: Sequence[Place], *, least_cover: int, total: int) -> tuple[int, tuple[Any, ...]]:
+    """How many of the client's messages a list must stand for, and what is sent for these.
+
+    Args:
+        sent: the whole list.
+        least_cover: what an earlier epoch stood for.
+        total: the client's messages.
+    """
+    tail = len(sent)
+    cover = total
+    while tail and cover > least_cover and sent[tail - 1].origin == cover - 1:
+        tail, cover = tail - 1, cover - 1
+    first = sent[:tail]
+    return cover, tuple(place.message if place.origin is None else place.origin for place in first)
+
+
+def plan_data(plan: Plan) -> Mapping[str, Any]:
+    """The plan as data, runs of like steps together."""
+    steps: list[dict[str, Any]] = []
+    for step in plan.steps:
+        same = steps and steps[-1]["action"] == step.action and steps[-1]["reason"] == step.reason
+        if same:
+            steps[-1]["end"] = step.end
+            steps[-1]["tokens"] += round(step.tokens)
+            steps[-1]["after_tokens"] += round(step.after_tokens)
+        else:
+            steps.append(
+                {
+                    "first": step.first,
+                    "end": step.end,
+                    "action": step.action,
+                    "reason": step.reason,
+                    "tokens": round(step.tokens),
+                    "after_tokens": round(step.after_tokens),
+                }
+            )
+    return {
+        "steps": steps,
+        "before_tokens": round(plan.before_tokens),
+        "limit_tokens": round(plan.limit_tokens),
+    }
+
+
+def as_json(message: Any) -> Any:
+    """A message that can be kept as JSON, its containers plain."""
+    return json.loads(json.dumps(message, default=dict))
