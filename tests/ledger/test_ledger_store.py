@@ -316,3 +316,11 @@ def test_one_shot_notes_are_native_where_they_can_be_and_texts_elsewhere(make_le
     for kind in (True, False):
         before, after = (ledger.apply(each, native=kind) for each in (body, longer))
         assert request_prefix(after, "anthropic").startswith(request_prefix(before, "anthropic"))
+
+
+def test_only_the_newest_message_is_told_anything(make_ledger):
+    messages = [USER, {"role": "assistant", "content": "ok"}, USER | {"content": "next"}]
+    body = make_ledger(policy=Telling().policy()).apply(request("chat", messages))
+    assert shown(body) == ["do it", "ok", "next\n\ntold 1"]
+    rewound = make_ledger(policy=Telling().policy()).apply(request("chat", messages[:1]))
+    assert shown(rewound) == ["do it"]
