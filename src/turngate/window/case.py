@@ -11,12 +11,12 @@ from turngate.window import compaction
 from turngate.window.book import Epoch, State, SummaryNote
 from turngate.window.budget import Limits, Pace, Verdict, limits, weigh
 from turngate.window.cut import PINNED, Plan, plan, unchanged
-from turngate.window.facts import Facts
 from turngate.window.measure import Sizes
 from turngate.window.models import CachePrices, thinking_bound
 from turngate.window.notices import Compaction, Trigger
+from turngate.window.record.facts import Facts
+from turngate.window.record.summary import Style
 from turngate.window.request import Place, Request
-from turngate.window.summary import Style
 from turngate.window.thinking import Rules, rules
 from turngate.window.units import Message, Shape, Unit
 from turngate.wire import Wire

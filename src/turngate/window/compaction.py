@@ -15,10 +15,11 @@ from turngate import ingress, marker
 from turngate.compress import shorten
 from turngate.marker import Marker
 from turngate.store import to_bytes
-from turngate.window import digest, offload, record, transcript
-from turngate.window.facts import Facts, gather
+from turngate.window import offload
 from turngate.window.measure import Sizes
 from turngate.window.offload import Leaf
+from turngate.window.record import digest, frame, transcript
+from turngate.window.record.facts import Facts, gather
 from turngate.window.request import Place
 from turngate.window.units import SYSTEM_ROLES, Message, Unit, shapes
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from turngate.store import Stored
     from turngate.window.book import SummaryNote
     from turngate.window.cut import Plan
-    from turngate.window.record import Span
+    from turngate.window.record.frame import Span
     from turngate.wire import Wire
 
 #: Stores bytes under a kind, a tool's name, a call's id and what brought them about.
@@ -184,7 +185,7 @@ def remove(messages: Sequence[Message], wire: Wire, old: SummaryNote | None, put
     spans: tuple[Span, ...] = (*(old.spans if old else ()), (first, last, stored.id, stored.size))
     facts = gather(before, messages, wire, first=first)
     if len(spans) > 1:
-        stored = put(to_bytes(record.contents(spans)), TRANSCRIPT_KIND, "", "", "list of earlier messages")
+        stored = put(to_bytes(frame.contents(spans)), TRANSCRIPT_KIND, "", "", "list of earlier messages")
     return Removed(facts, spans, stored.id, stored.size, first)
 
 

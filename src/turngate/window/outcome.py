@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from turngate.window import compaction, record
+from turngate.window import compaction
 from turngate.window.book import Epoch, State, SummaryNote
 from turngate.window.case import FIRST_REQUEST_SHARE, Job
 from turngate.window.measure import Sizes
 from turngate.window.notices import Compaction, Method
+from turngate.window.record import frame
+from turngate.window.record.summary import Written
 from turngate.window.request import Place
-from turngate.window.summary import Written
 
 
 def record_text(job: Job, written: Written, sizes: Sizes) -> str:
@@ -30,7 +31,7 @@ def record_text(job: Job, written: Written, sizes: Sizes) -> str:
         first_tokens=FIRST_REQUEST_SHARE * limit.hard_tokens,
     )
     entries = compaction.entries_in_view(job.stay.tail, job.case.wire) + max(0, job.case.recalled)
-    return record.frame(
+    return frame.frame(
         said,
         removed.spans,
         removed.ref,
@@ -42,7 +43,7 @@ def record_text(job: Job, written: Written, sizes: Sizes) -> str:
 
 def sent(job: Job, text: str) -> list[Place]:
     """The list with the record in its place."""
-    between = [Place(record.message(text), None)] if text else []
+    between = [Place(frame.message(text), None)] if text else []
     return [*job.stay.head, *between, *job.stay.tail]
 
 

@@ -18,7 +18,7 @@ from turngate.errors import StoreError, TurngateError, WireError
 from turngate.settings import WindowSettings
 from turngate.store import to_text
 from turngate.tokens import Calibration
-from turngate.window import compaction, outcome, record, thinking, transcript
+from turngate.window import compaction, outcome, thinking
 from turngate.window.book import Book, Chain, State
 from turngate.window.budget import Verdict
 from turngate.window.case import (
@@ -38,8 +38,9 @@ from turngate.window.measure import Sizes
 from turngate.window.memory import compose_memory_section, flush_memory
 from turngate.window.models import CachePrices, cache_prices
 from turngate.window.notices import Compaction, Listener, Trigger, tell
+from turngate.window.record import frame, transcript
+from turngate.window.record.summary import Endpoint, Style, Writer, Written, check_writer, write
 from turngate.window.request import Place, places, read, rebuilt
-from turngate.window.summary import Endpoint, Style, Writer, Written, check_writer, write
 from turngate.window.units import Message, shapes, units
 from turngate.wire import Source, Wire, sniff
 
@@ -199,7 +200,7 @@ class Window:
         room = self._room(self._last_wire)
         note = room.book.note(room.book.load().summary)
         gone = [message for span in (note.spans if note else ()) for message in self._span(span[2])]
-        now = [message for message in messages if not record.text_of(message)]
+        now = [message for message in messages if not frame.text_of(message)]
         found = [each for each in (*gone, *now) if not speaker or transcript.speaker(each) == speaker]
         if index is None:
             return found
@@ -262,7 +263,7 @@ class Window:
             units=units(messages, wire, self._sizes),
             limits=room_for(self.settings, request, model, self._sizes, factor),
             factor=factor,
-            old=record.find(messages, room.book.summary),
+            old=frame.find(messages, room.book.summary),
             drop=room.state.letting_drop or wishes.get("let_drop", False),
             recalled=wishes.get("recalled", 0),
         )

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from turngate.events import one_line
-from turngate.window.facts import Facts, weight
 from turngate.window.offload import excerpt
+from turngate.window.record.facts import Facts, weight
 
 #: A request in the digest is quoted whole up to so many tokens; the first one always, up to what it is given.
 _REQUEST_TOKENS: Final = 250

@@ -16,7 +16,7 @@ from typing import Any, Final
 from turngate import marker
 from turngate.events import ToolEvent, one_line, tool_event
 from turngate.window.offload import Leaf, leaves
-from turngate.window.transcript import speaker
+from turngate.window.record.transcript import speaker
 from turngate.window.units import Message
 from turngate.wire import Wire
 
