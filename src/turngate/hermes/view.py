@@ -1,0 +1,59 @@
+"""What a request to the model had in view, told from one request to the next. Pure.
+
+Each message is known by a hash of its text, so that a long history costs no more than comparing numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from turngate import marker
+
+#: The texts of so many messages are looked into once.
+_KNOWN_TEXTS = 4_096
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A request's messages, the system prompt aside."""
+
+    messages: tuple[int, ...] = ()
+    """A hash of each."""
+    markers: frozenset[str] = frozenset()
+    """Ids of the markers among them, whosesoever they are."""
+
+    def lost_to(self, later: View) -> bool:
+        """Whether a later request was rewritten so that messages or markers of this one have left view."""
+        if later.messages[: len(self.messages)] == self.messages:
+            return False
+        return len(later.messages) < len(self.messages) or not self.markers <= later.markers
+
+
+def view_of(messages: Iterable[Mapping[str, Any]]) -> View:
+    """The view of a request's messages."""
+    texts = [_text(message) for message in messages if message.get("role") != "system"]
+    found = frozenset(ref for text in texts for ref in _markers(text))
+    return View(tuple(map(hash, texts)), found)
+
+
+def _text(message: Mapping[str, Any]) -> str:
+    """A message's text, and the ids of its calls; where a cache mark makes blocks of it, their text."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return content
+    parts = [str(part.get("text", part.get("type", ""))) for part in _mappings(content)]
+    parts += [str(call.get("id", "")) for call in _mappings(message.get("tool_calls"))]
+    return "".join(parts)
+
+
+def _mappings(value: Any) -> list[Mapping[str, Any]]:
+    items = value if isinstance(value, Sequence) and not isinstance(value, str | bytes) else ()
+    return [item for item in items if isinstance(item, Mapping)]
+
+
+@lru_cache(_KNOWN_TEXTS)
+def _markers(text: str) -> tuple[str, ...]:
+    return tuple(found.hash for found in marker.find_all(text))
