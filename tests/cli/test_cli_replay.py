@@ -7,9 +7,18 @@ from html import unescape
 
 import pytest
 
+from turngate.replay.arms import ARMS
 from turngate.replay.rules import PROVIDERS
+from turngate.replay.run import ORIENTATION_TOKENS, SCHEMA_TOKENS
 
 LOG = "\n".join(f"10:00:{n % 60:02} INFO worker job {n} done in {n * 7 % 91} ms" for n in range(700))
+
+PROBE = {
+    "file": "one.json",
+    "question": "How long did job 433 take?",
+    "answers": ["job 433 done in 28 ms"],
+    "first_message_index": 2,
+}
 
 
 def chat(text=LOG, turns=2):
@@ -54,6 +63,26 @@ class TestTable:
         assert "one.json" in done.text
         assert "two.jsonl" in done.text
 
+    def test_without_probes_facts_are_unknown_and_a_line_says_how_to_ask(self, run, session, tmp_path):
+        done = run("replay", session)
+        rows = {line.split()[0]: line.split() for line in done.text.splitlines() if line}
+        assert all(rows[arm][-2:] == ["–", "–"] for arm in ARMS)
+        assert "--probes FILE" in done.text
+        (tmp_path / "p.txt").write_text(json.dumps(PROBE))
+        done = run("replay", session, "--probes", tmp_path / "p.txt")
+        rows = {line.split()[0]: line.split() for line in done.text.splitlines() if line}
+        assert [rows[arm][-2:] for arm in ARMS] == [["0", "0"], ["0", "1"], ["0", "0"], ["1", "0"]]
+        assert "--probes" not in done.text
+
+    def test_why_a_small_session_costs_more_is_said_when_one_does(self, run, session, tmp_path):
+        assert "costs more" not in run("replay", session).text
+        (tmp_path / "small.json").write_text(json.dumps(chat("ok")))
+        done = run("replay", tmp_path)
+        assert "turngate costs more than none in 1 of 2 sessions" in done.text
+        words = " ".join(done.text.split())
+        assert f"({SCHEMA_TOKENS + ORIENTATION_TOKENS} tokens)" in words
+        assert "1,024 at anthropic" in words
+
     def test_an_unknown_model_is_unknown_in_the_table(self, run, session):
         done = run("replay", session, "--model", "acme-1")
         assert done.text.count("unknown") == 4 * len(PROVIDERS)
@@ -77,21 +106,27 @@ class TestJson:
         assert value["basis"]["rules_as_of"] == "2026-11-30"
         assert value["basis"]["assumed"]["gemini"]
 
+    def test_what_was_not_asked_is_null_and_notes_say_why(self, run, session, tmp_path):
+        value = run("replay", session, "--json").json
+        assert (value["total"]["turngate"]["facts"], value["total"]["turngate"]["lost"]) == (0, None)
+        assert value["sessions"][0]["arms"]["mask"]["retrieved"] is None
+        (note,) = value["notes"]
+        assert "--probes FILE" in note
+        (tmp_path / "small.json").write_text(json.dumps(chat("ok")))
+        small, _ = run("replay", tmp_path / "small.json", "--json").json["notes"]
+        assert small.startswith("turngate costs more than none in this session")
+
     def test_an_unknown_price_is_null(self, run, session):
         value = run("replay", session, "--json", "--model", "acme-1").json
         assert value["total"]["none"]["providers"]["openai"]["dollars"] is None
         assert value["sessions"][0]["offers"][0]["price_known"] is False
 
     def test_facts_are_charged(self, run, session, tmp_path):
-        probe = {
-            "file": "one.json",
-            "question": "How long did job 433 take?",
-            "answers": ["job 433 done in 28 ms"],
-        }
-        (tmp_path / "p.txt").write_text(json.dumps(probe | {"first_message_index": 2}))
+        (tmp_path / "p.txt").write_text(json.dumps(PROBE))
         value = run("replay", session, "--json", "--probes", tmp_path / "p.txt").json
         assert value["total"]["turngate"]["retrieved"] == 1
-        assert value["total"]["none"]["lost"] == 0
+        assert (value["total"]["none"]["facts"], value["total"]["none"]["lost"]) == (1, 0)
+        assert value["notes"] == []
 
 
 class TestBadInput:
@@ -167,6 +202,13 @@ class TestPage:
         assert 'href="http' not in page
         assert "src=" not in page
         assert "default-src 'none'" in page
+        assert "<td>–</td><td>–</td>" in page
+        assert "--probes FILE" in page
+
+    def test_it_says_why_a_small_session_costs_more(self, run, tmp_path):
+        (tmp_path / "small.json").write_text(json.dumps(chat("ok")))
+        run("replay", tmp_path / "small.json", "--html", tmp_path / "r.html")
+        assert "turngate costs more than none in this session" in unescape((tmp_path / "r.html").read_text())
 
     def test_with_json_the_note_goes_to_stderr(self, run, tmp_path, session):
         done = run("replay", session, "--json", "--html", tmp_path / "r.html")

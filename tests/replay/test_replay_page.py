@@ -16,6 +16,7 @@ from turngate.cli import main
 BROWSER = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None
 )
+ARGS = json.dumps({"command": "make run"})
 LOG = "\n".join(f"10:00:{n % 60:02} INFO worker job {n} done in {n * 7 % 91} ms" for n in range(700))
 
 
@@ -24,7 +25,7 @@ def page(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("HOME", str(tmp_path))
     messages = [{"role": "user", "content": "Go"}]
     for i in range(8):
-        call = {"id": f"c{i}", "type": "function", "function": {"name": "bash", "arguments": "{}"}}
+        call = {"id": f"c{i}", "type": "function", "function": {"name": "bash", "arguments": ARGS}}
         messages += [
             {"role": "assistant", "content": None, "tool_calls": [call]},
             {"role": "tool", "tool_call_id": f"c{i}", "content": f"run {i}\n{LOG}"},
@@ -37,7 +38,14 @@ def page(tmp_path, monkeypatch, capsys):
 
 @pytest.fixture
 def browser(tmp_path):
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0", "--no-first-run"]
+    flags = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--remote-debugging-port=0",
+        "--no-first-run",
+        "--window-size=1200,900",
+    ]
     command = [BROWSER, *flags, f"--user-data-dir={tmp_path / 'profile'}", "about:blank"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
@@ -94,16 +102,27 @@ async def look(address, path):
                 "height": await tab.value("document.querySelector('svg').getBoundingClientRect().height"),
                 "folded": await tab.value("document.querySelector('details.result pre').checkVisibility()"),
             }
+            seen["label"] = await tab.value("document.querySelector('details.result summary').textContent")
             await tab.value("document.querySelector('details.result summary').click()")
             seen["unfolded"] = await tab.value(
                 "document.querySelector('details.result pre').checkVisibility()"
             )
             seen["text"] = await tab.value("document.querySelector('details.result pre').textContent")
+            seen["places"] = await tab.value(
+                "[...document.querySelector('details.result').querySelectorAll('pre')]"
+                ".map(p => p.getBoundingClientRect()).map(r => [r.left, r.top])"
+            )
+            seen["notes"] = await tab.value(
+                "[...document.querySelectorAll('details.result mark')].map(m => m.textContent)"
+            )
+            seen["ground"] = await tab.value(
+                "getComputedStyle(document.querySelector('details.result mark')).backgroundColor"
+            )
             return seen, tab
 
 
-@pytest.mark.skipif(BROWSER is None, reason="needs Chromium: apt-get install chromium")
-def test_the_chart_draws_a_result_unfolds_and_no_request_leaves_the_page(page, browser):
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium to open the page in: apt-get install chromium")
+def test_the_chart_draws_a_result_unfolds_side_by_side_and_no_request_leaves_the_page(page, browser):
     seen, tab = asyncio.run(look(browser, page))
     assert sorted(seen["arms"]) == ["head-tail", "mask", "none", "turngate"]
     assert seen["points"] == 9
@@ -111,5 +130,12 @@ def test_the_chart_draws_a_result_unfolds_and_no_request_leaves_the_page(page, b
     assert seen["folded"] is False
     assert seen["unfolded"] is True
     assert seen["text"] == f"run 0\n{LOG}"
+    (left, top), (right, same_top) = seen["places"]
+    assert left < right
+    assert top == same_top
+    assert seen["label"].startswith("bash: make run message 2: ")
+    assert any("characters left out" in note for note in seen["notes"])
+    assert any(note.startswith("<<<CCR:") for note in seen["notes"])
+    assert seen["ground"] != "rgba(0, 0, 0, 0)"
     assert tab.errors == []
     assert [url for url in tab.requests if not url.startswith("data:")] == [page.as_uri()]

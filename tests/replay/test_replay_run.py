@@ -118,20 +118,21 @@ def test_what_is_decided_at_ingress_is_sent_so_ever_after(wire, name, kinds):
 
 def test_head_tail_keeps_both_ends_and_says_how_much_is_gone():
     text = "a" * HEAD_TAIL_CHARS + "m" * 1234 + "z" * HEAD_TAIL_CHARS
-    ((_, before, after),) = run(chat(text))["head-tail"].changed
-    assert before == text
-    assert after.startswith("a" * HEAD_TAIL_CHARS)
-    assert after.endswith("z" * HEAD_TAIL_CHARS)
-    assert "1,234 characters" in after
+    ((_, change),) = run(chat(text))["head-tail"].changed
+    assert change.before == text
+    assert change.after.startswith("a" * HEAD_TAIL_CHARS)
+    assert change.after.endswith("z" * HEAD_TAIL_CHARS)
+    assert "1,234 characters" in change.after
     assert run(chat("a" * 2 * HEAD_TAIL_CHARS))["head-tail"].changed == []
 
 
 @pytest.mark.parametrize("wire", ["chat", "anthropic"])
 def test_the_gate_itself_decides_for_turngate(wire):
-    ((index, before, after),) = run(MAKERS[wire]("small", LOG), wire)["turngate"].changed
+    ((index, change),) = run(MAKERS[wire]("small", LOG), wire)["turngate"].changed
     assert MAKERS[wire]("small", LOG)[index] == MAKERS[wire]("small", LOG)[-2]
-    assert before == LOG
-    (marker,) = find_all(after)
+    assert change.call == {"chat": "bash: step 1", "anthropic": "Bash: step 1"}[wire]
+    assert change.before == LOG
+    (marker,) = find_all(change.after)
     assert (marker.type, marker.mode, marker.size) == ("terminal", "inline", len(LOG))
 
 
@@ -255,7 +256,7 @@ def test_a_hidden_fact_is_had_back_at_a_price_that_lasts():
     messages = chat(LOG, "fine", "fine")
     fact = Probe("s.json", "What is the trace of job 432?", trace(432), 3, 6)
     without, found = run(messages), run(messages, probes=[fact])
-    assert trace(432) not in without["turngate"].changed[0][2]
+    assert trace(432) not in without["turngate"].changed[0][1].after
     ours = found["turngate"]
     assert (ours.retrieved, ours.lost) == (1, 0)
     assert ours.retrieved_tokens > CALL_TOKENS

@@ -14,14 +14,14 @@ from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
-from turngate.cli.common import json_option, load, warn
+from turngate.cli.common import count, json_option, load, warn
 from turngate.cli.tables import console
 from turngate.replay.arms import ARMS
 from turngate.replay.claude_code import session_files
 from turngate.replay.costs import offers
 from turngate.replay.html import Page
 from turngate.replay.probes import Probe, read_probes
-from turngate.replay.report import BASE, Report, basis, session_dict
+from turngate.replay.report import BASE, Report, basis, counted, session_dict
 from turngate.replay.rules import PROVIDERS, as_of
 from turngate.replay.run import replay as run_replay
 from turngate.replay.transcripts import find_files, read
@@ -113,7 +113,10 @@ def replay(  # noqa: PLR0917 - click passes every option
             for transcript in read(path, job.complain):
                 job.take(transcript)
     if as_json:
-        click.echo(f'],\n"total": {_json(job.report.as_dict())},\n"faults": {_json(job.faults)}}}')
+        ends = {"total": job.report.as_dict(), "notes": job.report.notes(), "faults": job.faults}
+        click.echo(
+            "],\n" + ",\n".join(f"{_json(name)}: {_json(value)}" for name, value in ends.items()) + "}"
+        )
     else:
         _show(job)
     if page and job.page:
@@ -187,13 +190,15 @@ def _show(job: _Job) -> None:
         out.print(_sessions_table(report, job.providers, job.arms[-1]))
     for arm, sums in report.sums.items():
         if sums.faults:
-            out.print(f"{arm}: {sums.faults:,} faults; what they met was sent as recorded")
+            out.print(f"{arm}: {count(sums.faults, 'fault')}; what they met was sent as recorded")
         if sums.wrong:
             out.print(
-                f"{arm}: {sums.wrong:,} rules broken that the records keep; a provider would refuse these"
+                f"{arm}: {count(sums.wrong, 'rule')} broken that the record keeps; a provider would refuse it"
             )
     requests = sum(session.requests for session in report.sessions)
-    out.print(f"{len(report.sessions):,} sessions, {requests:,} requests.")
+    out.print(f"{count(len(report.sessions), 'session')}, {count(requests, 'request')}.")
+    for note in report.notes():
+        out.print(note, highlight=False, markup=False)
     out.print(f"Tokens are estimates; caches are simulated by rules as of {as_of()}; prices are list prices.")
 
 
@@ -202,7 +207,7 @@ def sums_table(report: Report, providers: Sequence[str]) -> Table:
     table = _table("policy", "input tokens", *providers, "changed", "breaks", "back", "lost")
     for arm, sums in report.as_dict().items():
         costs = [_cost(sums["providers"][provider], base=arm == BASE) for provider in providers]
-        counts = [f"{sums[name]:,}" for name in ("changed", "breaks", "retrieved", "lost")]
+        counts = [counted(sums[name]) for name in ("changed", "breaks", "retrieved", "lost")]
         table.add_row(arm, f"{sums['input_tokens']:,}", *costs, *counts)
     return table
 

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, cast
 
 import orjson
 
+from turngate.events import label
 from turngate.gate import Gate
 from turngate.replay.shelf import Shelf
 from turngate.replay.weigh import message_tokens
 from turngate.wire import VIEWS, Message, Path, ToolResult, View, Wire, splice
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from turngate.replay.recorded import Entry
     from turngate.session import Session
@@ -34,6 +35,16 @@ MASKED: Final = "[Old tool output omitted to save context.]"
 
 
 @dataclass(frozen=True, slots=True)
+class Change:
+    """A text of a tool result that an arm sends otherwise."""
+
+    call: str
+    """The call it answers, in a few words."""
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
 class Shown:
     """A message as an arm sends it."""
 
@@ -41,8 +52,8 @@ class Shown:
     digest: bytes
     tokens: int
     blocks: int
-    results: tuple[tuple[str, str], ...] = ()
-    """Its tool results that were changed: text before, text after."""
+    changes: tuple[Change, ...] = ()
+    """What was changed of its tool results."""
 
 
 Decide: TypeAlias = Callable[[ToolResult, str], str]
@@ -87,26 +98,29 @@ class Sheet:
 
     def message(self, entry: Entry, results: Sequence[ToolResult], decide: Decide | None) -> Shown:
         """One message, with what ``decide`` makes of its tool results."""
-        pairs = [] if decide is None else _decided(results, decide)
-        if not pairs:
+        changes = {} if decide is None else dict(_decided(results, decide))
+        if not changes:
             if entry.raw not in self._plain:
                 self._plain[entry.raw] = self._shown(entry.raw, entry.message, entry.blocks)
             return self._plain[entry.raw]
-        raw = splice(entry.raw, {path[1:]: after for path, _, after in pairs})
-        changed = tuple((before, after) for _, before, after in pairs)
-        return self._shown(raw, _loads(raw), entry.blocks, changed)
+        raw = splice(entry.raw, {path[1:]: change.after for path, change in changes.items()})
+        return self._shown(raw, _loads(raw), entry.blocks, tuple(changes.values()))
 
     def _shown(
-        self, raw: bytes, message: Mapping[str, Any], blocks: int, changed: tuple[tuple[str, str], ...] = ()
+        self, raw: bytes, message: Mapping[str, Any], blocks: int, changes: tuple[Change, ...] = ()
     ) -> Shown:
         size = message_tokens(message, self._wire)
-        return Shown(raw, hashlib.sha256(raw).digest(), size, blocks, changed)
+        return Shown(raw, hashlib.sha256(raw).digest(), size, blocks, changes)
 
 
-def _decided(results: Sequence[ToolResult], decide: Decide) -> list[tuple[Path, str, str]]:
-    """Path, text before and text after, of each text that was changed."""
-    parts = [(part, decide(result, part.text)) for result in results for part in result.parts]
-    return [(part.path, part.text, text) for part, text in parts if text is not part.text]
+def _decided(results: Sequence[ToolResult], decide: Decide) -> Iterator[tuple[Path, Change]]:
+    """Each text that was changed, with its path."""
+    for result in results:
+        for part in result.parts:
+            after = decide(result, part.text)
+            if after is not part.text:
+                call = label(result.tool or "tool", result.args)
+                yield part.path, Change(call, part.text, after)
 
 
 class _Ingress:

@@ -8,7 +8,8 @@ from html import escape
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
-from turngate.replay.report import Report, basis
+from turngate.replay.pair import pair, safe
+from turngate.replay.report import Report, basis, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -48,12 +49,12 @@ class Page:
     def _results(self, outcome: Outcome) -> str:
         if outcome.arm in UNSHOWN_ARMS or not outcome.changed:
             return ""
-        size = sum(len(before) + len(after) for _, before, after in outcome.changed)
+        size = sum(len(change.before) + len(change.after) for _, change in outcome.changed)
         if self.chars + size > MOST_CHARS:
             name = escape(outcome.arm)
             return f'<p class="note">The results that {name} changed are too long for this page.</p>'
         self.chars += size
-        pairs = "".join(_pair(*change) for change in outcome.changed)
+        pairs = "".join(pair(message, change) for message, change in outcome.changed)
         return f"<h3>What {escape(outcome.arm)} changed: {len(outcome.changed)} results</h3>{pairs}"
 
     def render(self, report: Report, faults: Iterable[str]) -> str:
@@ -77,7 +78,8 @@ def _top(report: Report) -> str:
         f"(as of {basis()['rules_as_of']}); prices are list prices. Policy turngate is charged with the "
         "retrieve tool's schema, an orientation, and what had to be had back."
     )
-    return f"<h1>turngate replay</h1><p>{lead}</p>{table}<p class='note'>{escape(notes)}</p>"
+    paragraphs = "".join(f'<p class="note">{escape(note)}</p>' for note in (notes, *report.notes()))
+    return f"<h1>turngate replay</h1><p>{lead}</p>{table}{paragraphs}"
 
 
 def _arms_table(arms: dict[str, dict[str, Any]]) -> str:
@@ -98,7 +100,7 @@ _COUNTS: Final = {
 
 def _arm_row(name: str, arm: dict[str, Any]) -> str:
     costs = "".join(f"<td>{_cost(cost, base=name == 'none')}</td>" for cost in arm["providers"].values())
-    counts = "".join(f"<td>{arm[key]:,}</td>" for key in _COUNTS)
+    counts = "".join(f"<td>{counted(arm[key])}</td>" for key in _COUNTS)
     return f"<tr><td>{escape(name)}</td><td>{arm['input_tokens']:,}</td>{costs}{counts}</tr>"
 
 
@@ -152,22 +154,8 @@ def _dollars(amount: float | None) -> str:
     return "unknown" if amount is None else f"${amount:.5f}"
 
 
-def _pair(message: int, before: str, after: str) -> str:
-    """One result, before and after, folded."""
-    label = f"message {message}: {len(before):,} → {len(after):,} characters"
-    return (
-        f'<details class="result"><summary>{label}</summary><div class="pair">'
-        f"<pre>{_safe(before)}</pre><pre>{_safe(after)}</pre></div></details>"
-    )
-
-
-def _safe(text: str) -> str:
-    """Text for a page: escaped; what cannot stand in one (lone surrogates, NUL) is replaced."""
-    return escape(text.encode("utf-8", "replace").decode().replace("\0", "�"), quote=False)
-
-
 def _bottom(faults: Iterable[str]) -> str:
-    lines = "".join(f"<li>{_safe(fault)}</li>" for fault in faults)
+    lines = "".join(f"<li>{safe(fault)}</li>" for fault in faults)
     found = f"<h2>What was wrong with the files</h2><ul>{lines}</ul>" if lines else ""
     assumptions = "".join(
         f"<li>{escape(provider)}: {escape(text)}</li>"

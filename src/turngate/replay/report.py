@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from turngate.replay.costs import Cost, Offer
 from turngate.replay.rules import PROVIDERS, as_of, assumed
+from turngate.replay.run import ORIENTATION_TOKENS, REDEEMING, SCHEMA_TOKENS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from turngate.replay.cachesim import Billed
     from turngate.replay.recorded import Transcript
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
 
 BASE = "none"
 """The arm that the others are compared with."""
+
+NO_FACTS = (
+    "Which facts were had back or lost was not asked; --probes FILE does, a JSON object a line: "
+    '"file", "question", "answers", "first_message_index".'
+)
 
 
 @dataclass(slots=True)
@@ -29,6 +35,7 @@ class Sums:
     breaks: int = 0
     wrong: int = 0
     faults: int = 0
+    facts: int = 0
     retrieved: int = 0
     lost: int = 0
     costs: dict[str, Cost] = field(default_factory=dict)
@@ -42,6 +49,7 @@ class Sums:
         self.breaks += outcome.breaks
         self.wrong += len(outcome.wrong)
         self.faults += sum(outcome.faults.values())
+        self.facts += outcome.facts
         self.retrieved += outcome.retrieved
         self.lost += outcome.lost
         for offer, cost in zip(offers, outcome.costs, strict=True):
@@ -59,6 +67,11 @@ class Session:
     shares: dict[str, dict[str, float | None]]
     """By arm and provider: cost against none, as :func:`share` has it."""
 
+    @property
+    def dearer(self) -> bool:
+        """Whether our arm costs more than none at some provider."""
+        return any((above or 0) > 0 for above in self.shares.get(REDEEMING, {}).values())
+
 
 @dataclass(slots=True)
 class Report:
@@ -66,6 +79,8 @@ class Report:
 
     sums: dict[str, Sums] = field(default_factory=dict)
     sessions: list[Session] = field(default_factory=list)
+    minimums: dict[str, int] = field(default_factory=dict)
+    """By provider: tokens below which nothing is cached; where models differ, the most."""
 
     def add(self, transcript: Transcript, offers: Sequence[Offer], outcomes: Sequence[Outcome]) -> None:
         """One more session."""
@@ -81,11 +96,37 @@ class Report:
         }
         last = base.turns[-1].input_tokens
         self.sessions.append(Session(transcript.name, len(base.turns), last, shares))
+        for offer in offers:
+            known = self.minimums.get(offer.provider, 0)
+            self.minimums[offer.provider] = max(known, offer.rules.minimum_tokens)
 
     def as_dict(self) -> dict[str, Any]:
         """The sums, for JSON."""
         base = self.sums.get(BASE, Sums())
         return {arm: _sums_dict(sums, base) for arm, sums in self.sums.items()}
+
+    def notes(self) -> list[str]:
+        """What a reader of the sums should know of them."""
+        notes = []
+        dearer = [session for session in self.sessions if session.dearer]
+        if dearer:
+            notes.append(_why_dearer(dearer, len(self.sessions), self.minimums))
+        if not any(sums.facts for sums in self.sums.values()):
+            notes.append(NO_FACTS)
+        return notes
+
+
+def _why_dearer(dearer: Sequence[Session], of: int, minimums: Mapping[str, int]) -> str:
+    most = max(session.input_tokens for session in dearer)
+    least = ", ".join(f"{tokens:,} at {provider}" for provider, tokens in minimums.items())
+    where = f"in {len(dearer):,} of {of:,} sessions" if of > 1 else "in this session"
+    extra = SCHEMA_TOKENS + ORIENTATION_TOKENS
+    return (
+        f"{REDEEMING} costs more than {BASE} {where} at some provider; the largest ends at {most:,} tokens. "
+        f"Each request carries the retrieve tool's schema and an orientation ({extra} tokens), which a small "
+        f"session does not earn back. And what is shorter than a provider's minimum ({least}) is not cached: "
+        "a small session pays for everything in full, and one that shortening keeps below it loses the cache."
+    )
 
 
 def share(cost: Cost, base: Cost) -> float | None:
@@ -99,9 +140,16 @@ def share(cost: Cost, base: Cost) -> float | None:
 
 
 def _sums_dict(sums: Sums, base: Sums) -> dict[str, Any]:
-    names = ("requests", "input_tokens", "changed", "breaks", "wrong", "faults", "retrieved", "lost")
+    """What came of facts is ``null`` where none was asked for."""
+    names = ("requests", "input_tokens", "changed", "breaks", "wrong", "faults", "facts")
+    found = {name: getattr(sums, name) if sums.facts else None for name in ("retrieved", "lost")}
     providers = {name: _cost_dict(cost, base.costs[name]) for name, cost in sums.costs.items()}
-    return {name: getattr(sums, name) for name in names} | {"providers": providers}
+    return {name: getattr(sums, name) for name in names} | found | {"providers": providers}
+
+
+def counted(number: int | None) -> str:
+    """A count for people; a dash where it is not known."""
+    return "–" if number is None else f"{number:,}"
 
 
 def _cost_dict(cost: Cost, base: Cost) -> dict[str, Any]:

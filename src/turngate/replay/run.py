@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from turngate.replay.arms import ARMS, Arm, Sheet, Shown
+from turngate.replay.arms import ARMS, Arm, Change, Sheet, Shown
 from turngate.replay.cachesim import Billed, CacheSimulator, Step
 from turngate.replay.costs import Account, Cost, Offer
 from turngate.replay.probes import Probe, in_view
@@ -66,6 +66,8 @@ class Outcome:
     turns: list[Turn] = field(default_factory=list)
     breaks: int = 0
     """Requests that did not begin with the whole request before, inside an epoch."""
+    facts: int = 0
+    """Facts that probes asked for. With none, ``retrieved`` and ``lost`` say nothing."""
     retrieved: int = 0
     """Facts that were needed, out of view, and had back."""
     retrieved_tokens: int = 0
@@ -75,8 +77,8 @@ class Outcome:
     """Faults inside the policy, by class; what they met was sent as recorded."""
     wrong: list[Violation] = field(default_factory=list)
     """What a provider would refuse of each epoch's last request, though not of the recorded one."""
-    changed: list[tuple[int, str, str]] = field(default_factory=list)
-    """Results that were changed: index of the message, before, after."""
+    changed: list[tuple[int, Change]] = field(default_factory=list)
+    """Results that were changed, with the index of their message."""
 
 
 def replay(
@@ -193,7 +195,7 @@ class _Replay:
         kept = min(self._sent.replace(kept_messages, new, entries), self._before)
         self.outcome.breaks += kept < self._before and not first
         for position, shown in enumerate(new, kept_messages):
-            self.outcome.changed += [(position, *pair) for pair in shown.results]
+            self.outcome.changed += [(position, change) for change in shown.changes]
         reused = self._sent.bytes_of(kept)
         self._at = max(self._at, entries[index].at_seconds or self._at + ASSUMED_SECONDS)
         asked: list[list[Billed]] = []
@@ -227,13 +229,16 @@ class _Replay:
         """The facts that the answer at ``index`` needs and does not see."""
         while self._needed and self._needed[0].used <= index:
             probe = self._needed.popleft()
-            if probe.first < index and not in_view(probe, [self._text(shown) for shown in self._sent.shown]):
+            if probe.first >= index:
+                continue
+            self.outcome.facts += 1
+            if not in_view(probe, [self._text(shown) for shown in self._sent.shown]):
                 yield probe
 
     def _redeem(self, probe: Probe, kept: int, asked: list[list[Billed]]) -> int:
         """Have a fact back: a request more, and call and result in view from here on."""
-        pairs = self._sent.shown[probe.first].results if probe.first < len(self._sent.shown) else ()
-        hidden = next((before for before, _ in pairs if in_view(probe, [before])), None)
+        changes = self._sent.shown[probe.first].changes if probe.first < len(self._sent.shown) else ()
+        hidden = next((change.before for change in changes if in_view(probe, [change.before])), None)
         if hidden is None or not self._redeems:
             self.outcome.lost += 1
             return kept
@@ -260,10 +265,10 @@ class _Replay:
     def _judge(self, epoch: int) -> None:
         """Ask the oracle about the last request; one sent as recorded has the record's own faults only."""
         shown, entries = self._sent.shown, self._transcript.epochs[epoch].entries
-        if not any(message.results for message in shown):
+        if not any(message.changes for message in shown):
             return
         messages = [
-            _loads(message.raw) if message.results else entry.message
+            _loads(message.raw) if message.changes else entry.message
             for message, entry in zip(shown, entries, strict=False)
         ]
         found = violations(messages, self._transcript.wire)
