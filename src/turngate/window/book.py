@@ -1,7 +1,8 @@
 """What the window must remember: epochs in the ledger's tables, the rest as the session's state.
 
-An epoch is what a compaction made of the first messages of a history, kept under the key of the last of them:
-whoever comes with the same messages gets the same bytes, in whatever process. The first one to write it wins.
+An epoch is what a compaction made of the first messages of a history, kept under the key of the last of them
+and the epoch before: whoever comes with the same messages gets the same bytes, in whatever process. The first
+one to write it wins.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ class State:
 
     last_compacted_index: int = 0
     """How many messages of this conversation are out of view; never falls."""
-    epochs: tuple[tuple[int, str], ...] = ()
-    """Cover and key of each epoch, oldest first."""
+    epochs: tuple[tuple[int, str, str], ...] = ()
+    """Of each epoch, oldest first: cover, key of the last message it covers, and its name."""
     compactions: int = 0
     """How many there were."""
     floor_tokens: float = 0.0
@@ -147,21 +148,20 @@ class Book:
 
     def find(self, state: State, keys: Sequence[bytes]) -> Epoch | None:
         """The newest epoch that these messages begin with."""
-        for cover, key in reversed(state.epochs):
+        for cover, key, name in reversed(state.epochs):
             if 0 < cover <= len(keys) and keys[cover - 1].hex() == key:
-                found = self._epochs.get(key) or self._recall_epoch(key)
+                found = self._epochs.get(name) or self._recall_epoch(name)
                 if found is not None:
-                    self._epochs[key] = found
+                    self._epochs[name] = found
                     return found
                 _log.warning("an epoch of session %s is no longer in the store", self._session)
         return None
 
-    def record(self, key: bytes, epoch: Epoch) -> Epoch:
+    def record(self, name: str, epoch: Epoch) -> Epoch:
         """Keep an epoch; returns the one that is there now, which may be another's."""
-        self._put(_EPOCH, key.hex(), asdict(epoch))
-        known = self._recall_epoch(key.hex())
-        self._epochs[key.hex()] = known or epoch
-        return self._epochs[key.hex()]
+        self._put(_EPOCH, name, asdict(epoch))
+        self._epochs[name] = self._recall_epoch(name) or epoch
+        return self._epochs[name]
 
     def note_summary(self, ref: str, note: SummaryNote) -> str:
         """Keep what belongs to a summary whose marker has the id `ref`; returns the note's name."""
@@ -192,11 +192,11 @@ class Book:
         if body is None:
             return State(), version
         data = orjson.loads(body)
-        epochs = tuple((int(cover), str(key)) for cover, key in data.pop("epochs"))
+        epochs = tuple((int(cover), str(key), str(name)) for cover, key, name in data.pop("epochs"))
         return State(**data, epochs=epochs[-_MOST_EPOCHS:]), version
 
-    def _recall_epoch(self, key: str) -> Epoch | None:
-        data = self._get(_EPOCH, key)
+    def _recall_epoch(self, name: str) -> Epoch | None:
+        data = self._get(_EPOCH, name)
         if data is None:
             return None
         return replace(Epoch(**data), items=tuple(data["items"]))
@@ -214,6 +214,12 @@ class Book:
         row = ledger.decisions(self._scope, [(kind, name)]).get((kind, name))
         data = ledger.values([row.sha256]).get(row.sha256) if row else None
         return None if data is None else json.loads(data)
+
+
+def epoch_name(key: bytes, before: Sequence[tuple[int, str, str]]) -> str:
+    """The name of an epoch that ends with this key and follows those: the same for whoever makes it next."""
+    previous = before[-1][2] if before else ""
+    return hashlib.sha256(key + previous.encode()).hexdigest()
 
 
 def _note_name(ref: str, text: str) -> str:

@@ -15,6 +15,7 @@ from turngate.window.measure import Sizes
 from turngate.window.models import CachePrices, thinking_bound
 from turngate.window.notices import Compaction, Trigger
 from turngate.window.record.facts import Facts
+from turngate.window.record.frame import LISTED_SPANS
 from turngate.window.record.summary import Style
 from turngate.window.request import Place, Request
 from turngate.window.thinking import Rules, rules
@@ -28,8 +29,9 @@ _EXCERPT_TOKENS: Final = (80, 800)
 FIRST_REQUEST_SHARE: Final = 0.3
 #: The recent pace is that of so many calls.
 _PACE_CALLS: Final = 8
-#: The record's frame: its marker, what it says of itself, its end.
-_FRAME_TOKENS: Final = 130
+#: The record's frame: its marker, what it says of itself, its end; and a line for each part that it lists.
+_FRAME_TOKENS: Final = 150
+_SPAN_TOKENS: Final = 35
 
 
 class Wishes(TypedDict, total=False):
@@ -208,7 +210,9 @@ def make_plan(
         why = "tools and system prompt leave no room for messages; shorten them, or set a larger window"
         return unchanged(case.units, hard, why)
     target = case.limits.target(settings.keep_recent_messages, soft=soft)
-    extra = _first_request_tokens(case, sizes) + _FRAME_TOKENS
+    listed = len(case.old[1].spans) + 1 if case.old else 0
+    frame = _FRAME_TOKENS + _SPAN_TOKENS * min(listed, LISTED_SPANS)
+    extra = _first_request_tokens(case, sizes) + frame
     demands = thinking_rules(case)
     return plan(
         case.units,

@@ -35,7 +35,7 @@ Put = Callable[[bytes, str, str, str, str], "Stored"]
 
 TRANSCRIPT_KIND: Final = "transcript"
 #: What the marker of an offloaded text weighs beside the excerpt.
-_MARKER_TOKENS: Final = 45
+_MARKER_TOKENS: Final = 60
 _LONGEST_CALL_CHARS: Final = 2_000
 
 
@@ -94,7 +94,7 @@ class Offloader:
         known = marker.parse(leaf.text)
         if known is not None and self._ours(known.hash):
             line, _, rest = leaf.text.partition("\n")
-            return f"{line}\n{offload.excerpt(rest, self._excerpt)}"
+            return f"{line}\n{offload.excerpt(rest, self._excerpt, self._sizes.text)}"
         call = self._call(leaf)
         data = to_bytes(leaf.text)
         about = f"{call.name} {call.text}"[:_LONGEST_CALL_CHARS] if call else ""
@@ -106,7 +106,7 @@ class Offloader:
         fields = (("kind", leaf.what), *((("redacted", "yes"),) if stored.redacted else ()))
         kind = ingress.marker_type(tool) if leaf.what == "result" else "context"
         sign = Marker(stored.id, kind, stored.size, "inline", offload.preview(leaf.text), fields)
-        return f"{marker.render(sign)}\n{offload.excerpt(leaf.text, self._excerpt)}"
+        return f"{marker.render(sign)}\n{offload.excerpt(leaf.text, self._excerpt, self._sizes.text)}"
 
     def _call(self, leaf: Leaf) -> Leaf | None:
         """The call that a result answers."""

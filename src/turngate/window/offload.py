@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
+from turngate import tokens
 from turngate.compress.notes import Notes, tag_for
 from turngate.store import line_count, split_lines
 from turngate.window.units import THINKING, Message
@@ -23,7 +24,10 @@ What: TypeAlias = Literal["result", "said", "arguments"]
 LONG_TIMES: Final = 1.5
 #: Of an excerpt's characters so many are the text's beginning; its end often says how it came out.
 _HEAD_SHARE: Final = 0.6
-_CHARS_PER_TOKEN: Final = 3
+_CHARS_PER_TOKEN: Final = 4
+_LEAST_CHARS: Final = 40
+#: Where an excerpt is too heavy for its length, the next try has so much of it.
+_DENSER_SHARE: Final = 0.7
 #: The one key of arguments that were offloaded, since a provider demands an object.
 ARGUMENTS_KEY: Final = "turngate_offloaded"
 _BODY: Final = {"function": "arguments", "custom": "input"}
@@ -74,9 +78,21 @@ def stand_in(leaf: Leaf, shown: str, wire: Wire) -> Any:
     return kept if wire == "anthropic" else json.dumps(kept, ensure_ascii=False)
 
 
-def excerpt(text: str, most_tokens: float) -> str:
+def excerpt(text: str, most_tokens: float, count: Callable[[str], float] = tokens.estimate) -> str:
     """The beginning and the end of a text, and a note of what is hidden between; by lines where it can be."""
-    most_chars = max(40, int(most_tokens * _CHARS_PER_TOKEN))
+    most_chars = max(_LEAST_CHARS, int(most_tokens * _CHARS_PER_TOKEN))
+    if len(text) <= most_chars and count(text) <= most_tokens:
+        return text
+    shown = text
+    while most_chars >= _LEAST_CHARS:
+        shown = _ends(text, most_chars)
+        if count(shown) <= most_tokens:
+            break
+        most_chars = int(most_chars * _DENSER_SHARE)
+    return shown
+
+
+def _ends(text: str, most_chars: int) -> str:
     if len(text) <= most_chars:
         return text
     notes = Notes(tag_for(text))
@@ -86,9 +102,8 @@ def excerpt(text: str, most_tokens: float) -> str:
     hidden = len(lines) - len(head) - len(tail)
     if head and hidden > 0:
         gap = notes.gap(len(head) + 1, len(head) + hidden)
-        return "".join(
-            [*(line.rstrip("\n") + "\n" for line in head), gap, *("\n" + t.rstrip("\n") for t in tail)]
-        )
+        above = "".join(line.rstrip("\n") + "\n" for line in head)
+        return above + gap + "".join("\n" + line.rstrip("\n") for line in tail)
     before = int(most_chars * _HEAD_SHARE)
     after = most_chars - before
     return f"{text[:before]}{notes.inside(len(text) - before - after)}{text[len(text) - after :]}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from turngate.window import compaction
 from turngate.window.book import Epoch, State, SummaryNote
@@ -16,8 +16,26 @@ from turngate.window.record import frame
 from turngate.window.record.summary import Written
 from turngate.window.request import Place
 
+#: How often a digest that is too large for the limit is made smaller, and by how much more than it is over.
+_TRIES: Final = 3
+_MARGIN: Final = 1.2
 
-def record_text(job: Job, written: Written, sizes: Sizes) -> str:
+
+def sent(job: Job, written: Written, sizes: Sizes) -> tuple[list[Place], str]:
+    """The list with the record in its place, and the record's text; a digest gives way to the limit."""
+    less = 0.0
+    for _ in range(_TRIES):
+        text = _record_text(job, written, sizes, less=less)
+        between = [Place(frame.message(text), None)] if text else []
+        places = [*job.stay.head, *between, *job.stay.tail]
+        over = sizes.messages(place.message for place in places) - job.case.limits.hard_tokens
+        if over <= 0 or not text or written.text:
+            break
+        less += _MARGIN * over
+    return places, text
+
+
+def _record_text(job: Job, written: Written, sizes: Sizes, *, less: float) -> str:
     """The text of the record; "" where nothing went."""
     removed = job.removed
     if removed is None:
@@ -27,7 +45,7 @@ def record_text(job: Job, written: Written, sizes: Sizes) -> str:
         removed,
         written.text,
         sizes.text,
-        most_tokens=limit.summary_tokens,
+        most_tokens=max(0.0, limit.summary_tokens - less),
         first_tokens=FIRST_REQUEST_SHARE * limit.hard_tokens,
     )
     entries = compaction.entries_in_view(job.stay.tail, job.case.wire) + max(0, job.case.recalled)
@@ -39,12 +57,6 @@ def record_text(job: Job, written: Written, sizes: Sizes) -> str:
         running=compaction.running(job.plan, job.case.units),
         entries=entries,
     )
-
-
-def sent(job: Job, text: str) -> list[Place]:
-    """The list with the record in its place."""
-    between = [Place(frame.message(text), None)] if text else []
-    return [*job.stay.head, *between, *job.stay.tail]
 
 
 def epoch(job: Job, places: Sequence[Place], clean: Callable[[Any], Any]) -> Epoch:
@@ -76,12 +88,13 @@ def note(job: Job, written: Written, text: str) -> SummaryNote | None:
     return SummaryNote(text, removed.facts.to_dict(), written.text, removed.spans) if removed else None
 
 
-def state_after(state: State, job: Job, made: Epoch, key: bytes, *, tokens: float, summary: str) -> State:
-    """The session's state afterwards, with messages that weigh `tokens`."""
-    known = (made.cover, key.hex())
+def state_after(
+    state: State, job: Job, known: tuple[int, str, str], removed: int, *, tokens: float, summary: str
+) -> State:
+    """The session's state after the epoch `known`, with messages that weigh `tokens`."""
     return replace(
         state,
-        last_compacted_index=max(state.last_compacted_index, made.removed),
+        last_compacted_index=max(state.last_compacted_index, removed),
         epochs=(*(each for each in state.epochs if each != known), known),
         compactions=state.compactions + 1,
         floor_tokens=tokens + job.case.limits.growth_tokens,
@@ -130,5 +143,14 @@ def notice(
         usage=written.usage,
         duration_seconds=now - job.begun,
         flush=flush,
-        why="; ".join(filter(None, (fell_back, job.plan.why))),
+        why="; ".join(filter(None, (fell_back, job.plan.why or _over(job, tokens)))),
+    )
+
+
+def _over(job: Job, tokens: float) -> str:
+    hard = job.case.limits.hard_tokens
+    return (
+        f"over the limit of {hard:,.0f} tokens: the record takes more than was planned"
+        if tokens > hard
+        else ""
     )

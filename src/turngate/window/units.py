@@ -133,8 +133,9 @@ def _reach(read: Sequence[Shape], wire: Wire) -> tuple[list[int], list[bool]]:
                 ends[start] = max(ends[start], at)
                 unanswered.pop(call_id, None)
         for call_id in shape.calls:
-            if call_id in early:
-                ends[early[call_id]] = max(ends[early.pop(call_id)], at)
+            start = early.pop(call_id, None)
+            if start is not None:
+                ends[start] = max(ends[start], at)
             called[call_id] = unanswered[call_id] = at
         if wire == "anthropic" and shape.role == "system":
             # It must follow a user message and precede an assistant's, so it keeps both.

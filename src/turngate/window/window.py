@@ -19,7 +19,7 @@ from turngate.settings import WindowSettings
 from turngate.store import to_text
 from turngate.tokens import Calibration
 from turngate.window import compaction, outcome, thinking
-from turngate.window.book import Book, Chain, State
+from turngate.window.book import Book, Chain, State, epoch_name
 from turngate.window.budget import Verdict
 from turngate.window.case import (
     Case,
@@ -323,20 +323,20 @@ class Window:
     def _finish(self, job: Job, written: Written) -> list[Place] | None:
         """Record the epoch; what is sent from now on, or None where nothing was won."""
         case, room = job.case, self._room(job.case.wire)
-        text = outcome.record_text(job, written, self._sizes)
-        sent = outcome.sent(job, text)
+        sent, text = outcome.sent(job, written, self._sizes)
         if self._weight(sent) > (1 - LEAST_PROGRESS_SHARE) * case.tokens:
             return None
         made = outcome.epoch(job, sent, room.book.clean)
         keys = case.keys or list(room.chain.keys(case.request.messages))
         key = keys[made.cover - 1]
-        made = room.book.record(key, made)
+        known = (made.cover, key.hex(), epoch_name(key, case.state.epochs))
+        made = room.book.record(known[2], made)
         sent = places(case.request.messages, made)
         note = outcome.note(job, written, text)
         name = room.book.note_summary(job.removed.ref, note) if job.removed and note else ""
         tokens = self._weight(sent)
         room.state = room.book.change(
-            lambda state: outcome.state_after(state, job, made, key, tokens=tokens, summary=name)
+            lambda state: outcome.state_after(state, job, known, made.removed, tokens=tokens, summary=name)
         )
         return sent
 

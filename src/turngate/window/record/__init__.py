@@ -1,1 +1,1 @@
-"""What stands in view for messages that went: facts, digest or prose, the frame around it, and the transcript."""
+"""What stands in view for messages that went: facts, digest or prose, their frame, and the transcript."""

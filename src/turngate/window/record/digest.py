@@ -52,7 +52,7 @@ def _first_request(facts: Facts, room: Room) -> str:
         return ""
     number, text = facts.requests[0]
     whole = room.count(text) <= room.first_request_tokens
-    shown = text if whole else excerpt(text, room.first_request_tokens)
+    shown = text if whole else excerpt(text, room.first_request_tokens, room.count)
     return f"## The first request, message {number}{'' if whole else ', shortened'}\n{shown}"
 
 

@@ -21,7 +21,7 @@ _BEGIN: Final = (
 _RUNNING: Final = "Steps that were already taken for the request below are in this record, too."
 _END: Final = "[End of the record. The conversation goes on below.]"
 #: Spans that the record lists by themselves; older ones are in the list behind its marker.
-_LISTED_SPANS: Final = 5
+LISTED_SPANS: Final = 5
 #: How far into a message its marker is looked for: the sentinel may stand before it.
 _HEAD_CHARS: Final = 400
 
@@ -46,7 +46,7 @@ def frame(body: str, spans: Sequence[Span], ref: str, size_bytes: int, *, runnin
     fields = (("messages", f"0-{removed - 1}"),)
     line = marker.render(Marker(ref, "context", size_bytes, "engine", f"{removed} earlier messages", fields))
     several = len(spans) > 1
-    listed = [_span_line(span) for span in spans[-_LISTED_SPANS:]] if several else []
+    listed = [_span_line(span) for span in spans[-LISTED_SPANS:]] if several else []
     parts = (
         line,
         _BEGIN.format(ref=ref, how=" with expand" if several else " by lines, pattern or query"),
