@@ -114,7 +114,7 @@ def test_ordinary_patterns_are_not_refused(pattern):
 
 
 def test_a_match_far_inside_a_long_line_is_found():
-    assert grep("x" * 100_000 + "needle" + "x" * 100_000, "needle").note == "1 of 1 lines match"
+    assert grep("x" * 100_000 + "needle" + "x" * 100_000, "needle").note == "1 of 1 line matches"
 
 
 json_values = st.recursive(
@@ -224,7 +224,24 @@ def test_pages_of_a_question_go_on_without_repeating():
 
 
 def test_a_text_of_one_page_answers_a_question_whole():
-    assert select(TEXT, query="what?").text == TEXT
+    found = select(TEXT, query="what?")
+    assert (found.text, found.note) == (TEXT, "all of it, which fits on a page; it has no word of the query")
+
+
+@pytest.mark.parametrize(
+    ("ask", "found"),
+    [
+        ({"pattern": "tenant blue"}, True),
+        ({"pattern": "zebra"}, False),
+        ({"query": "tenant blue"}, True),
+        ({"query": "zebra"}, False),
+        ({"query": "the last line"}, True),
+        ({}, True),
+    ],
+)
+@pytest.mark.parametrize("total", [40, 4_000])
+def test_it_says_whether_anything_was_found(ask, found, total):
+    assert select(big(at=20, total=total), **ask).found is found
 
 
 HASHES = [f"{number:016x}" for number in range(1, 12)]

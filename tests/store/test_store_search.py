@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turngate.settings import StoreSettings
-from turngate.store import line_count, render_hits, split_lines, to_bytes
+from turngate.store import best_lines, line_count, render_hits, split_lines, to_bytes
 
 LOG = "\n".join(f"2025-03-04 10:00:{n % 60:02d} INFO worker-{n} finished batch {n * 7}" for n in range(3_000))
 ODD = "2025-03-04 10:31:07 ERROR ledger mismatch: 1048.30 against 1048.03 in src/app/ledger.py:88"
@@ -52,6 +54,77 @@ def test_lines_carry_their_own_numbers(tmp_path_factory, at, tail):
         assert lines[number - 1].startswith(shown_line.removesuffix("…")), "the last one may be cut"
     assert (at + 1, ODD) in hit.lines
     store.close()
+
+
+@given(
+    at=st.integers(0, 2_999), word=st.sampled_from(["ledger mismatch", "'1048.30 against'", "ledger.py:88"])
+)
+@settings(max_examples=10, deadline=None)
+def test_the_line_that_has_all_words_is_named_as_the_match(tmp_path_factory, at, word):
+    from turngate.store import SqliteStore  # noqa: PLC0415
+
+    store = SqliteStore(tmp_path_factory.mktemp("s") / "s.db")
+    store.put(to_bytes(with_line(LOG, ODD, at)), session="s")
+    [hit] = store.search(word, session="s")
+    store.close()
+    assert hit.matches == ((at + 1, 1.0),)
+    assert f"; {at + 1} matches]" in render_hits([hit])
+    for count in (1, 3, 6):
+        [run] = best_lines(hit, count)
+        assert (at + 1, ODD) in run
+        assert len(run) == min(count, len(hit.lines))
+        assert abs(run[0][0] - at - 1) <= count
+
+
+def test_of_few_lines_the_matching_ones_come_before_their_neighbours(store):
+    text = with_line(with_line(LOG, ODD, 100), ODD, 2_000)
+    store.put(to_bytes(text), session="s")
+    [hit] = store.search("ledger mismatch", session="s")
+    assert {number for number, _ in hit.matches} == {101, 2_001}
+    assert sorted(run[0][0] for run in best_lines(hit, 2)) == [101, 2_001]
+    assert best_lines(replace(hit, matches=()), 3) == [list(hit.lines[:3])]
+    assert best_lines(replace(hit, lines=()), 3) == []
+
+
+def test_the_weaker_a_match_is_the_smaller_is_the_share_that_it_says(store):
+    store.put(to_bytes(with_line(LOG, "the ledger is old", 40)), session="s")
+    [hit] = store.search("ledger mismatch zebra", session="s")
+    assert hit.matches[0][0] == 41
+    assert 0 < hit.matches[0][1] < 0.5
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["ledger mismatch", "`1048.30 against ____`", "worker-1613", "occurrence #30 of `finished batch`"],
+)
+def test_an_exact_answer_is_not_filled_up_with_weak_passages(store, query):
+    store.put(to_bytes(with_line(LOG, ODD, 1_700)), session="s")
+    store.put(to_bytes("\n".join(f"the ledger of worker number {n}" for n in range(900))), session="s")
+    hits = store.search(query, session="s")
+    assert len(hits) == 1
+    assert len(render_hits(hits)) < 1_200
+
+
+def test_where_words_alone_tell_little_more_is_shown(store):
+    store.put(to_bytes(with_line(LOG, ODD, 1_700)), session="s")
+    hits = store.search("which worker's ledger was blamed for the mismatch on tuesday?", session="s")
+    assert len(render_hits(hits)) > 4_000
+
+
+def test_a_json_path_is_answered_by_its_value_alone_in_every_content_that_has_it(store):
+    for tail in ("", ', "other": "value name item"'):
+        rows = ",".join(f'{{"id": {n}, "name": "item {n}"}}' for n in range(900))
+        store.put(f'{{"items": [{rows}]{tail}}}'.encode(), session="s")
+    hits = store.search("What is the value at $.items[17].name?", session="s")
+    assert [[text.strip("…") for _, text in hit.lines] for hit in hits] == [['"item 17"']] * 2
+    assert [hit.matches for hit in hits] == [((1, 1.0),)] * 2
+
+
+def test_what_is_cut_for_want_of_room_still_has_the_match(store):
+    wide = [f"{n} " + "x" * 400 for n in range(200)]
+    store.put(to_bytes("\n".join([*wide[:100], "needle", *wide[100:]])), session="s")
+    for limit in (300, 600, 1_500):
+        assert "needle" in shown(store.search("needle", session="s", limit_chars=limit))
 
 
 def test_answers_stay_within_the_characters_asked_for(store):

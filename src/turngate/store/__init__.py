@@ -30,7 +30,7 @@ from turngate.store.retrieve import (
     select,
     whole,
 )
-from turngate.store.search import render_hits
+from turngate.store.search import best_lines, render_hits
 from turngate.store.sqlite import SqliteStore, short_hash
 
 __all__ = [
@@ -48,6 +48,7 @@ __all__ = [
     "Store",
     "StoreStats",
     "Stored",
+    "best_lines",
     "decode",
     "expand",
     "grep",

@@ -97,6 +97,9 @@ class Hit:
     line is given in pieces, each marked with `…` where it was cut."""
     score: float
     """Larger is better; comparable within one search only."""
+    matches: tuple[tuple[int, float], ...] = ()
+    """Numbers of those of `lines` that match, best first, each with the share of what was asked for that it
+    has by itself, 0 to 1. The other lines are their neighbours, or an end of the text that was asked for."""
 
 
 @dataclass(frozen=True, slots=True)

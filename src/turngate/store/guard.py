@@ -68,4 +68,5 @@ def store_errors(path: Path) -> Iterator[None]:
         yield
     except (sqlite3.Error, OSError, OverflowError) as error:
         answer = _UNREACHABLE if isinstance(error, OSError) else _ANSWERS.get(primary_code(error), _OTHER)
-        raise answer.raises(f"the store at {path} {answer.says} ({error})") from error
+        reason = getattr(error, "strerror", None) or error
+        raise answer.raises(f"the store at {path} {answer.says} ({reason})") from error

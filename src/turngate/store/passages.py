@@ -47,6 +47,8 @@ _ASKED_SHARE, _GLANCE_SHARE = 1.01, 0.3
 #: Share of a word's weight for the first unit behind a literal stretch that has the word: what is named in a
 #: heading is told somewhere below. Up to so many stretches, so many units below.
 _NEXT_SHARE, _NEXT_STRETCHES, _NEXT_UNITS = 0.5, 20, 400
+#: What a stretch that the question names by its place is worth beside its best unit: more than any words are.
+_PIN_FACTOR, _PIN_SHARE = 2.0, 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,22 @@ class Passage:
     """Where it ends, exclusive."""
     score: float
     """Larger is better, among passages of one search."""
+    at: int
+    """Where the unit or value starts that it was chosen for; the rest is its neighbourhood."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """A stretch that a question names by its place."""
+
+    start: int
+    """Where it starts."""
+    end: int
+    """Where it ends, exclusive."""
+    at: int
+    """Where what is named starts."""
+    exact: bool
+    """Whether it can be nothing else: a JSON path or an occurrence, not the extreme of some column."""
 
 
 @dataclass(slots=True)
@@ -73,8 +91,13 @@ class Scan:
     """Unit -> bits of the terms in it."""
     literal: dict[int, float] = field(default_factory=dict)
     """Unit -> share of the question's literal stretches that start in it."""
-    pinned: list[tuple[int, int]] = field(default_factory=list)
+    pinned: list[Pin] = field(default_factory=list)
     """Stretches that the question names by their place: a JSON path, an occurrence, an extreme."""
+
+    @property
+    def answers(self) -> bool:
+        """Whether anything that the question names is in the text."""
+        return bool(self.found or self.literal or self.pinned)
 
     @property
     def units(self) -> int:
@@ -98,10 +121,11 @@ def scan(text: str, question: Question) -> Scan:
             result.literal[unit] = min(1.0, result.literal.get(unit, 0.0) + len(literal) / whole)
         if 0 < question.nth <= len(places) and not result.pinned:
             unit = bisect.bisect_right(result.starts, places[question.nth - 1]) - 1
-            end = min(result.units, unit + _AFTER)
-            result.pinned.append((result.starts[max(0, unit - 1)], result.starts[end]))
-    result.pinned += _named_values(text, question)
-    result.pinned += [row for extreme in question.extremes for row in extreme_rows(text, extreme)]
+            start, end = result.starts[max(0, unit - 1)], result.starts[min(result.units, unit + _AFTER)]
+            result.pinned.append(Pin(start, end, result.starts[unit], exact=True))
+    result.pinned += [Pin(start, end, start, exact=True) for start, end in _named_values(text, question)]
+    for extreme in question.extremes:
+        result.pinned += [Pin(*row, row[0], exact=False) for row in extreme_rows(text, extreme)]
     return result
 
 
@@ -119,6 +143,26 @@ def weights(scans: Sequence[Scan], question: Question) -> list[float]:
     ]
 
 
+def strengths(result: Scan, question: Question, term_weights: Sequence[float]) -> dict[int, float]:
+    """Unit -> the share of what the question names that stands in it by itself, 0 to 1.
+
+    All literal stretches are all that it names. Synonyms are words of ours, and count for nothing here.
+    """
+    own = [0.0 if term.synonym else weight for term, weight in zip(question.terms, term_weights, strict=True)]
+    whole = sum(own) or 1.0
+    shares = {
+        bits: sum(weight for bit, weight in enumerate(own) if bits >> bit & 1) / whole
+        for bits in set(result.found.values())
+    }
+    found = {unit: shares[bits] for unit, bits in result.found.items()}
+    for unit, share in result.literal.items():
+        found[unit] = max(found.get(unit, 0.0), share)
+    for pin in result.pinned:
+        if pin.exact:
+            found[bisect.bisect_right(result.starts, pin.at) - 1] = 1.0
+    return found
+
+
 def rank(result: Scan, question: Question, term_weights: Sequence[float]) -> Iterator[Passage]:
     """Passages, best first, without overlap; in the end they cover the text."""
     scores = _scores(result, term_weights)
@@ -126,15 +170,16 @@ def rank(result: Scan, question: Question, term_weights: Sequence[float]) -> Ite
     best = scores[order[0]] if order else 1.0
     equals = Counter(scores.values())
     taken: set[int] = set()
-    for start, end in result.pinned:
-        yield Passage(start, end, 2 * best)
+    for pin in sorted(result.pinned, key=lambda pin: not pin.exact):
+        score = _PIN_FACTOR * best + pin.exact * _PIN_SHARE * sum(term_weights)
+        yield Passage(pin.start, pin.end, score, pin.at)
     ends = list(_ends(result, question, best))
     for unit in order:
         while ends and ends[0][1] >= scores[unit]:
             yield from _take(result, taken, *ends.pop(0))
         crowded = equals[scores[unit]] > _MANY
         before, after = (_AROUND_MANY, _AROUND_MANY) if crowded else (_BEFORE, _AFTER)
-        yield from _take(result, taken, range(unit - before, unit + after + 1), scores[unit])
+        yield from _take(result, taken, range(unit - before, unit + after + 1), scores[unit], unit)
     for units, score in ends:
         yield from _take(result, taken, units, score)
     yield from _take(result, taken, range(result.units), 0.0)
@@ -197,8 +242,10 @@ def _ends(result: Scan, question: Question, best: float) -> Iterator[tuple[range
     yield from sorted(found, key=lambda end: -end[1])
 
 
-def _take(result: Scan, taken: set[int], units: range, score: float) -> Iterator[Passage]:
-    """The stretches of `units` that are not taken yet; they are now."""
+def _take(
+    result: Scan, taken: set[int], units: range, score: float, best: int | None = None
+) -> Iterator[Passage]:
+    """The stretches of `units` that are not taken yet; they are now. They surround the unit `best`."""
     first: int | None = None
     for unit in range(max(0, units.start), min(units.stop, result.units) + 1):
         free = unit < min(units.stop, result.units) and unit not in taken
@@ -206,7 +253,8 @@ def _take(result: Scan, taken: set[int], units: range, score: float) -> Iterator
             taken.add(unit)
             first = unit if first is None else first
         elif first is not None:
-            yield Passage(result.starts[first], result.starts[unit], score)
+            at = best if best is not None and first <= best < unit else first
+            yield Passage(result.starts[first], result.starts[unit], score, result.starts[at])
             first = None
 
 

@@ -66,6 +66,8 @@ class Term:
     """Times its rarity is its weight."""
     whole: bool
     """Whether it must stand alone: short words and numbers do, longer ones may begin or end a word."""
+    synonym: bool = False
+    """Whether it is another word for one of the question's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +147,7 @@ def _terms(quoted_runs: list[str], bare_runs: list[str]) -> tuple[Term, ...]:
             found.setdefault(word, Term(word, 1.0, _stands_alone(word)))
     for word in list(found):
         for other in _SYNONYMS.get(word, ()):
-            found.setdefault(other, Term(other, _SYNONYM_BOOST, _stands_alone(other)))
+            found.setdefault(other, Term(other, _SYNONYM_BOOST, _stands_alone(other), synonym=True))
     return tuple(list(found.values())[:_MAX_TERMS])
 
 

@@ -30,6 +30,7 @@ _GREP_SECONDS = 5.0
 #: Passages of a question are ranked up to so many pages.
 _MAX_QUERY_PAGES = 20
 _RANGE_CHARS = 24
+_NO_WORD = "it has no word of the query"
 
 Lookup = Callable[[str], str | None]
 
@@ -53,7 +54,9 @@ class Retrieved:
     page: int = 1
     """Which page this is."""
     pages: int = 1
-    """How many there are."""
+    """How many there are; of passages, how many are known of."""
+    found: bool = True
+    """False where no line matches the pattern, or the text has no word of the query."""
 
 
 def select(
@@ -139,10 +142,10 @@ def grep(text: str, pattern: str, *, context: int = 2) -> Retrieved:
     matching, stopped = _matching(text, starts, finder)
     groups = list(_groups(matching, context, total))
     shown = "\n".join(_named(text, starts, first, last) for first, last in groups)
-    note = f"{len(matching)} of {total} lines match"
+    note = f"{len(matching):,} of {total:,} line{'s' * (total != 1)} match{'es' * (len(matching) == 1)}"
     if stopped:
         note += f"; the search stopped after line {stopped}, ask for a smaller part or a simpler pattern"
-    return Retrieved(shown, total, *_bounds(groups), more=bool(stopped), note=note)
+    return Retrieved(shown, total, *_bounds(groups), more=bool(stopped), note=note, found=bool(matching))
 
 
 def json_path(text: str, path: str) -> Retrieved:
@@ -169,10 +172,12 @@ def passages(text: str, query: str, *, page: int = 1, size: int = PAGE_CHARS) ->
 
     A text of one page is given whole: nothing can be missed in it.
     """
-    if len(text) <= size:
-        return _page_of(whole(text), page, size=size)
     question = ask(query)
     found = scan(text, question)
+    answers = found.answers or question.head or question.tail
+    if len(text) <= size:
+        note = f"all of it, which fits on a page{'' if answers else f'; {_NO_WORD}'}"
+        return replace(_page_of(whole(text), page, size=size), note=note, found=answers)
     starts = line_starts(text)
     parts: list[str] = []
     for batch in _page_loads(rank(found, question, weights([found], question)), size):
@@ -182,8 +187,10 @@ def passages(text: str, query: str, *, page: int = 1, size: int = PAGE_CHARS) ->
     if not 1 <= page <= len(parts) or page > _MAX_QUERY_PAGES:
         raise RetrieveError(f"no page {page} for this query; ask for page 1, or by lines or pattern")
     more = len(parts) > page and page < _MAX_QUERY_PAGES
-    note = "passages by relevance, best first" + ("; the next page goes on" if more else "")
-    return Retrieved(parts[page - 1], max(0, len(starts) - 1), 0, 0, more, note, page, len(parts))
+    note = "passages by relevance, best first" if answers else _NO_WORD
+    note += "; the next page goes on" if more else ""
+    total = max(0, len(starts) - 1)
+    return Retrieved(parts[page - 1], total, 0, 0, more, note, page, len(parts), answers)
 
 
 def expand(text: str, lookup: Lookup, *, depth: int = MAX_DEPTH) -> str:
@@ -247,7 +254,7 @@ def _page_loads(ranked: Iterator[Passage], size: int) -> Iterator[list[Passage]]
                 yield load
                 load, room = [], size
             end = min(passage.end, start + room - _RANGE_CHARS)
-            load.append(Passage(start, end, passage.score))
+            load.append(replace(passage, start=start, end=end))
             room -= end - start + _RANGE_CHARS
             start = end
     if load:
