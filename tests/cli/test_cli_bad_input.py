@@ -32,7 +32,8 @@ DATA = {
 def test_it_comes_out_as_it_went_in_or_comes_back_identical(run, name):
     data = DATA[name]
     done = run("shorten", stdin=data)
-    assert (done.code, done.err) == (0, "")
+    assert done.code == 0
+    assert done.err.startswith("turngate: passed whole: ") if done.out == data else done.err == ""
     if done.out != data:
         assert len(done.out) < len(data)
         back = run("retrieve", done.out[7 : done.out.index(b"|")].decode())
@@ -58,6 +59,16 @@ def test_a_locked_database_is_named_and_the_original_comes_out(run, log, stored,
         done = run("shorten", stdin=log + b"another\n")
     assert (done.code, done.out) == (1, log + b"another\n")
     assert "StoreUnavailableError" in done.err
+
+
+@pytest.mark.parametrize("argv", [("shorten", "none/in"), ("--data-dir", "/dev/null/x", "shorten", "in")])
+def test_an_error_of_the_system_is_told_in_words(run, tmp_path, monkeypatch, log, argv):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in").write_bytes(log)
+    done = run(*argv)
+    assert done.code == 1
+    assert "Errno" not in done.err
+    assert "No such file or directory" in done.err or "Not a directory" in done.err
 
 
 def test_a_file_that_cannot_be_written_is_named(run, stored, tmp_path):

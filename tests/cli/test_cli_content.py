@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import random
+from importlib import import_module
 
 import pytest
+
+from turngate import ingress
+from turngate.cli.content import PASSED
 
 
 class TestShorten:
@@ -18,6 +22,7 @@ class TestShorten:
     def test_what_does_not_pay_comes_out_as_it_went_in(self, run, data_dir):
         done = run("shorten", stdin=b"small \xff\x00\r\n")
         assert (done.code, done.out) == (0, b"small \xff\x00\r\n")
+        assert done.err.startswith("turngate: passed whole: it is too short")
         assert not data_dir.exists()
 
     def test_without_storing_there_is_no_marker_and_no_database(self, run, log, data_dir):
@@ -25,6 +30,42 @@ class TestShorten:
         assert b"CCR:" not in done.out
         assert len(done.out) < len(log)
         assert not data_dir.exists()
+        assert done.out == run("shorten", stdin=log).out.partition(b"\n")[2]
+
+    @pytest.mark.parametrize(
+        ("env", "argv", "reason"),
+        [
+            ({"ENABLED": "no"}, (), "disabled"),
+            ({"THRESHOLD_BYTES": "200000"}, (), "small"),
+            ({"SKIP_TOOLS": "probe"}, ("--tool", "probe"), "skipped tool"),
+            ({}, ("--args", "turngate retrieve x"), "retrieved"),
+        ],
+    )
+    @pytest.mark.parametrize("keep", ["--store", "--no-store"])
+    def test_what_the_settings_let_pass_passes_and_it_says_why(
+        self, run, log, monkeypatch, env, argv, reason, keep
+    ):
+        for name, value in env.items():
+            monkeypatch.setenv(f"TURNGATE_{name}", value)
+        done = run("shorten", keep, *argv, stdin=log)
+        assert (done.code, done.out, done.err) == (0, log, f"turngate: passed whole: {PASSED[reason]}\n")
+        value = run("shorten", keep, *argv, "--json", stdin=log).json
+        assert (value["passed"], value["shortened"]) == (reason, False)
+
+    def test_a_threshold_below_the_usual_least_counts_without_storing_too(self, run, log, monkeypatch):
+        short = log[:1_900]
+        monkeypatch.setenv("TURNGATE_THRESHOLD_BYTES", "100")
+        assert len(run("shorten", "--no-store", stdin=short).out) < len(short)
+
+    def test_every_reason_of_the_gate_is_told_in_words(self):
+        reasons = {reason for reason, _ in ingress._PASSES} | {"view", "no gain", "already a marker"}
+        assert reasons | {"store unavailable"} == set(PASSED)
+
+    def test_a_fault_without_storing_is_told_and_the_original_comes_out(self, run, log, monkeypatch):
+        monkeypatch.setattr(import_module("turngate.compress.shorten"), "_shorten", lambda *_: 1 / 0)
+        done = run("shorten", "--no-store", stdin=log)
+        assert (done.code, done.out) == (1, log)
+        assert done.err.startswith("turngate: not shortened, ZeroDivisionError: ")
 
     def test_a_wide_budget_shows_more(self, run):
         rng = random.Random(5)
@@ -38,7 +79,7 @@ class TestShorten:
 
     def test_json_has_the_text_and_estimated_savings(self, run, log):
         value = run("shorten", "--json", stdin=log).json
-        assert value["shortened"] is True
+        assert (value["shortened"], value["passed"]) == (True, "")
         assert value["bytes_before"] == len(log)
         assert value["tokens_after"] < value["tokens_before"]
         assert value["tokens_are_estimates"] is True
@@ -98,6 +139,30 @@ class TestRetrieve:
         assert len(run("retrieve", stored, "--page", 1).text) <= 40_000
         assert "does not add up" in run("retrieve", stored, "--query", "which ledger does not add up").text
 
+    def test_where_the_text_goes_on_is_told_beside_it(self, run, log):
+        ref = run("shorten", stdin=log * 3).text[7:23]
+        first, last = (run("retrieve", ref, "--page", number) for number in (1, 4))
+        assert first.err == "turngate: page 1 of 4; go on with --page 2\n"
+        assert last.err == "turngate: page 4 of 4, the last\n"
+        assert run("retrieve", ref, "--lines", "2699:9999").err == "turngate: the text ends at line 2700\n"
+        pages = [run("retrieve", ref, "--query", "ledger", "--page", number) for number in (1, 2)]
+        assert "go on with --page 2\n" in pages[0].err
+        assert pages[0].out != pages[1].out
+        assert run("retrieve", ref).err == ""
+
+    def test_how_many_lines_match_is_told_beside_them(self, run, stored):
+        done = run("retrieve", stored, "--grep", "ERROR")
+        assert (done.code, done.err) == (0, "turngate: 1 of 900 lines matches\n")
+
+    @pytest.mark.parametrize(
+        ("way", "says"), [("--grep", "0 of 900 lines match"), ("--query", "it has no word of the query")]
+    )
+    @pytest.mark.parametrize("as_json", [(), ("--json",)])
+    def test_that_nothing_matches_is_a_failure_that_is_told(self, run, stored, way, says, as_json):
+        done = run("retrieve", stored, way, "zebra", *as_json)
+        assert done.code == 1
+        assert says in (done.json["note"] if as_json else done.err)
+
     def test_a_json_path(self, run):
         data = ('{"rows": [' + ", ".join(f'{{"id": {n}, "v": "{n}{n}"}}' for n in range(900)) + "]}").encode()
         ref = run("shorten", "--tool", "http_get", stdin=data).text[7:23]
@@ -153,11 +218,24 @@ class TestSearch:
         assert done.code == 0
         assert stored in done.text
         assert "1048.30 against 1048.03" in done.text
+        marked = [line for line in done.text.splitlines() if line.startswith(">")]
+        assert len(marked) == 1
+        assert marked[0].split()[1] == "501"
+
+    def test_the_answer_stands_among_the_few_lines_that_are_shown(self, run):
+        rows = [f"INFO finished job {n}" for n in range(1, 1_200)]
+        rows[613] = "ERROR job 9613 failed"
+        run("shorten", stdin="\n".join(rows).encode())
+        lines = run("search", "job 9613").text.splitlines()[1:]
+        assert lines[2] == ">     614  ERROR job 9613 failed"
+        assert [int(line[1:].split()[0]) for line in lines] == [612, 613, 614, 615, 616, 617]
 
     def test_nothing_found_is_a_failure_that_says_what_to_try(self, run, stored):
         done = run("search", "zebra")
         assert (done.code, done.out) == (1, b"")
         assert "nothing found" in done.err
+        assert "--all" not in done.err
+        assert "--all" in run("search", "zebra", "--session", "mine").err
 
     def test_by_session(self, run, stored):
         assert run("search", "ledger", "--session", "mine").code == 0
@@ -168,6 +246,7 @@ class TestSearch:
     def test_json(self, run, stored):
         (hit,) = run("search", "ledger", "--json").json
         assert hit["id"] == stored
+        assert hit["matches"] == [[501, 1.0]]
 
     def test_stored_control_sequences_do_not_reach_the_terminal(self, run, log):
         run("shorten", stdin=log + b"\x1b]0;owned\x07 zebra\n")

@@ -32,14 +32,27 @@ class TestStats:
         value = run("stats", "--json").json
         assert (value["contents"], value["content_bytes"]) == (1, len(log))
         assert run("stats", "--session", "other", "--json").json["contents"] == 0
-        assert "originals" in run("stats").text
+        shown = run("stats").text
+        assert "1 time" in shown
+        assert "1 times" not in shown
+        assert "results shortened 1" in " ".join(shown.split())
+
+    def test_of_originals_without_sums_it_does_not_say_that_nothing_was_saved(self, run, stored, data_dir):
+        with closing(sqlite3.connect(data_dir / "turngate.sqlite3")) as conn:
+            conn.execute("delete from saving")
+            conn.commit()
+        shown = run("stats").text
+        assert "not known" in shown
+        assert "0 tokens" not in shown
 
 
 class TestGc:
     def test_what_is_in_view_of_a_live_session_stays(self, run, stored):
         assert run("gc", "--json").json["removed"] == 0
         assert run("retrieve", stored).code == 0
-        assert "removed" in run("gc").text
+        shown = run("gc").text
+        assert "0 originals of 0 bytes" in shown
+        assert "size limit   2.1 GB" in shown
 
 
 class TestDoctor:
@@ -49,7 +62,7 @@ class TestDoctor:
     def test_all_is_well_with_a_good_store(self, run, stored):
         done = run("doctor", "--json")
         assert (done.code, self.states(done)) == (0, {"ok"})
-        assert "1 originals of 1 sessions" in run("doctor").text
+        assert "1 original of 1 session," in run("doctor").text
 
     def test_an_unknown_environment_name_is_a_note_with_the_nearest(self, run, monkeypatch):
         monkeypatch.setenv("TURNGATE_BUGET", "wide")

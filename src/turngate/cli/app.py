@@ -105,8 +105,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader has seen enough: end as click does. Python would complain when it closes stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
-    except (TurngateError, OSError) as error:
+    except TurngateError as error:
         return _failed(str(error))
+    except OSError as error:
+        return _failed(": ".join(str(part) for part in (error.filename, error.strerror or error) if part))
     return code if isinstance(code, int) else OK
 
 

@@ -52,14 +52,21 @@ def session_of_today() -> str:
     return f"cli-{datetime.now(UTC):%Y-%m-%d}"
 
 
-def write_bytes(data: bytes) -> None:
-    """Exactly these bytes to stdout."""
+def write_bytes(data: bytes, *, close_line: bool = False) -> None:
+    """Exactly these bytes to stdout; with `close_line` a terminal gets a line end that they lack, too."""
     sys.stdout.buffer.write(data)
+    if close_line and data and not data.endswith(b"\n") and sys.stdout.isatty():
+        sys.stdout.buffer.write(b"\n")
 
 
 def print_json(value: object) -> None:
     """One JSON document; everything beyond ASCII is escaped, so that lone surrogates survive, too."""
     click.echo(json.dumps(value, indent=2, default=str))
+
+
+def count(number: int, word: str) -> str:
+    """A number of things: ``1 line``, ``1,204 lines``."""
+    return f"{number:,} {word}{'s' * (number != 1)}"
 
 
 def warn(message: str) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +15,10 @@ import click
 from turngate import compress, ingress, store, tokens
 from turngate.cli.common import (
     answer,
+    count,
     json_option,
     load,
     open_existing,
-    open_gate,
     print_json,
     session_of_today,
     session_option,
@@ -25,17 +26,35 @@ from turngate.cli.common import (
     write_bytes,
 )
 from turngate.errors import StoreError, UnknownContentError
+from turngate.gate import Gate
+from turngate.ingress import Arrival
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from turngate.cli.app import Given
+    from turngate.session import Session
+    from turngate.settings import Settings
     from turngate.store import Hit, Original, Retrieved
 
 #: Exit code when the thing asked for failed.
 FAILED = 1
-#: Matching lines shown of each hit of a search.
+#: Lines shown of each hit of a search.
 SHOWN_LINES = 6
+#: Why a result passed whole, for people, by the reason that `Stats.passed` and `Shortened.reason` give.
+PASSED = {
+    "disabled": "turngate is switched off (enabled = false)",
+    "skipped tool": "results of this tool pass (skip_tools)",
+    "small": "it is too short to gain by it, or below threshold_bytes",
+    "offloaded by the host": "the host has put it elsewhere already",
+    "retrieved": "it was asked back from the store",
+    "already a marker": "it stands for stored content already",
+    "view": "it is a numbered view of a file, which an edit needs to the letter",
+    "no gain": "too little would be saved",
+    "store unavailable": "the store could not be reached a moment ago",
+}
+#: The reason of a result that met a fault; what is known of that is told beside it.
+FAULT = "fault"
 
 
 @click.command(short_help="Shorten a tool's output as the gate would.")
@@ -67,8 +86,8 @@ def shorten(
     """Shorten a tool's output, read from FILE or standard input, as the gate would.
 
     What is hidden is stored first, and the first line of the answer is its marker: `turngate retrieve HASH`
-    gives it back. Output that does not pay to shorten comes out as it went in. With --no-store nothing is
-    kept, and there is no marker.
+    gives it back. Output that does not pay to shorten comes out as it went in, and stderr says why. With
+    --no-store nothing is kept, and there is no marker; what is shown is the same.
 
     \b
     make test 2>&1 | turngate shorten --args 'make test'
@@ -76,21 +95,16 @@ def shorten(
     """  # noqa: D301 - click reads \b as "keep these lines"
     data = _read(file)
     overrides = {"budget": budget} if budget else {}
-    call: dict[str, Any] = {"args": _arguments(arguments), "failed": failed, "question": question}
-    if not keep:
-        settings = load(given, **overrides)
-        text, errors = store.decode(data)
-        short = compress.shorten(text, tool=tool, budget=settings.budget, **call)
-        _show_shortened(data, short.text.encode("utf-8", errors) if short.changed else data, as_json=as_json)
-        return 0
-    with open_gate(given, **overrides) as gate:
-        here = gate.session(session)
-        shown = here.tool_bytes(name=tool, data=data, **call)
-        faults = here.stats().faults
-    _show_shortened(data, shown, as_json=as_json)
-    for name in faults:
-        warn(f"not shortened, {name}: {here.last_fault or 'a fault of turngate; please report it'}")
-    return FAILED if faults else 0
+    text, errors = store.decode(data)
+    arrival = Arrival(tool, text, _arguments(arguments), failed, question=question, data=data)
+    settings = load(given, **overrides)
+    if keep:
+        with Gate.open(settings=settings) as gate:
+            became = _kept(arrival, gate.session(session))
+    else:
+        became = _unkept(arrival, settings, errors)
+    _show_shortened(data, became, as_json=as_json)
+    return FAILED if became.faults else 0
 
 
 @click.command(short_help="Write the original behind a marker to stdout, byte for byte.")
@@ -98,7 +112,9 @@ def shorten(
 @click.option("--lines", metavar="A:B", help="Only lines A to B, from 1; either may be left out.")
 @click.option("--grep", "pattern", metavar="RE", help="Only lines that match this regular expression.")
 @click.option("--context", default=2, show_default=True, type=click.IntRange(0), help="Lines around a match.")
-@click.option("--page", type=click.IntRange(1), metavar="N", help="Only page N (under 40,000 characters).")
+@click.option(
+    "--page", type=click.IntRange(1), metavar="N", help="Only page N of it (under 40,000 characters)."
+)
 @click.option(
     "--json-path", "path", metavar="P", help="Only this value of a JSON text, e.g. '$.items[0].id'."
 )
@@ -131,34 +147,30 @@ def retrieve(
     turngate retrieve 9f86d081884c7d65
     turngate retrieve 9f86d081884c7d65 --lines 41:80
     turngate retrieve 9f86d081884c7d65 --grep 'error|warning' --context 5
+
+    What the text itself does not say, such as how many lines match and how many pages there are, goes to
+    stderr. Exit code 1 when nothing matches.
     """  # noqa: D301 - click reads \b as "keep these lines"
-    part: dict[str, Any] = {
-        "lines": _range(lines),
-        "pattern": pattern,
-        "page": page,
-        "path": path,
-        "query": query,
-    }
+    part: dict[str, Any] = {"lines": _range(lines), "pattern": pattern, "path": path, "query": query}
     asked = [name for name, value in part.items() if value is not None]
     if len(asked) > 1:
-        raise click.UsageError("choose one of --lines, --grep, --page, --json-path and --query")
+        raise click.UsageError("choose one of --lines, --grep, --json-path and --query")
     with open_existing(given) as gate:
         original = _find(gate.store, ref, session)
-        if not asked and not expand:
-            data, found = original.data, None
-        else:
+        found = None
+        if asked or page or expand:
             text = store.expand(original.text, _lookup(gate.store, session)) if expand else original.text
-            found = store.select(text, context=context, **part) if asked else store.whole(text)
-            data = found.text.encode("utf-8", store.decode(original.data)[1])
+            found = store.select(text, context=context, page=page, **part)
+    data = found.text.encode("utf-8", store.decode(original.data)[1]) if found else original.data
     if as_json and output is None:
         print_json(_retrieved(original, found))
     elif output is None:
-        write_bytes(data)
+        write_bytes(data, close_line=found is not None)
     else:
         output.write_bytes(data)
-    if original.redacted:
-        warn(store.REDACTED_NOTE)
-    return 0
+    for remark in _remarks(original, found, ranked=query is not None, told=as_json and output is None):
+        warn(remark)
+    return 0 if found is None or found.found else FAILED
 
 
 @click.command(short_help="Search the stored originals.")
@@ -173,6 +185,8 @@ def search(
 ) -> int:
     """Search the stored originals for the words of QUERY, best answers first.
 
+    Of each original that answers, the lines that tell most are shown; those that match are marked with >.
+
     \b
     turngate search 'gateway timeout'
     """  # noqa: D301 - click reads \b as "keep these lines"
@@ -182,12 +196,59 @@ def search(
         hits = gate.store.search(query, session=session, limit=limit, all_sessions=session is None)
     answer([asdict(hit) for hit in hits], as_json=as_json, show=lambda: _show_hits(hits))
     if not hits:
-        warn("nothing found; try fewer or other words, or --all")
+        warn(f"nothing found; try fewer or other words{', or --all' if session else ''}")
     return 0 if hits else FAILED
 
 
 def _read(file: str) -> bytes:
-    return sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    if file != "-":
+        return Path(file).read_bytes()
+    if sys.stdin.isatty():
+        warn("reading standard input; end it with Ctrl-D, or name a FILE")
+    return sys.stdin.buffer.read()
+
+
+@dataclass(frozen=True, slots=True)
+class _Became:
+    """What became of a tool's output."""
+
+    shown: bytes
+    #: Why it passed whole; empty when it was shortened.
+    passed: str
+    #: What went wrong, for people.
+    faults: tuple[str, ...] = ()
+
+
+def _kept(arrival: Arrival, session: Session) -> _Became:
+    """Through the gate: what is hidden is stored."""
+    data = arrival.stored_form()
+    shown = session.tool_bytes(
+        name=arrival.name, data=data, args=arrival.args, failed=arrival.failed, question=arrival.question
+    )
+    stats = session.stats()
+    what = session.last_fault or "a fault of turngate; please report it"
+    return _Became(shown, next(iter(stats.passed), ""), tuple(f"{name}: {what}" for name in stats.faults))
+
+
+def _unkept(arrival: Arrival, settings: Settings, errors: str) -> _Became:
+    """As the gate does, without a store; `errors` is how its text becomes bytes again."""
+    data = arrival.stored_form()
+    passed = ingress.passes(arrival, settings)
+    if passed:
+        return _Became(data, passed)
+    short = compress.shorten(
+        arrival.text,
+        tool=arrival.name,
+        args=arrival.args,
+        failed=arrival.failed,
+        question=arrival.question,
+        budget=settings.budget,
+        least_chars=None if settings.threshold_bytes is None else 0,
+    )
+    if short.reason.startswith(FAULT):
+        name = short.reason.removeprefix(f"{FAULT}: ")
+        return _Became(data, FAULT, (f"{name}: a fault of turngate; please report it",))
+    return _Became(short.text.encode("utf-8", errors) if short.changed else data, short.reason)
 
 
 def _arguments(text: str) -> dict[str, Any] | str | None:
@@ -201,15 +262,20 @@ def _arguments(text: str) -> dict[str, Any] | str | None:
     return value if isinstance(value, dict) else {"command": text}
 
 
-def _show_shortened(data: bytes, shown: bytes, *, as_json: bool) -> None:
+def _show_shortened(data: bytes, became: _Became, *, as_json: bool) -> None:
+    shown, passed = became.shown, became.passed
+    for fault in became.faults:
+        warn(f"{'not shortened' if passed else 'shortened, but'}, {fault}")
     if not as_json:
-        write_bytes(shown)
+        write_bytes(shown, close_line=True)
+        if passed and not became.faults:
+            warn(f"passed whole: {PASSED.get(passed, passed)}")
         return
-    text = store.to_text(shown)
     print_json(
         {
-            "text": text,
+            "text": store.to_text(shown),
             "shortened": shown != data,
+            "passed": passed,
             "bytes_before": len(data),
             "bytes_after": len(shown),
             "tokens_before": tokens.estimate(data),
@@ -262,14 +328,33 @@ def _retrieved(original: Original, found: Retrieved | None) -> dict[str, Any]:
     return about | (asdict(found) if found else {"text": original.text})
 
 
+def _remarks(original: Original, found: Retrieved | None, *, ranked: bool, told: bool) -> Iterator[str]:
+    """What a reader must know beside the text.
+
+    Of `ranked` passages the number of pages is not known before the last; `told` when JSON has said the rest.
+    """
+    if original.redacted:
+        yield store.REDACTED_NOTE
+    if found is None or told:
+        return
+    if found.note:
+        yield found.note
+    if found.page < found.pages:
+        known = "" if ranked else f" of {found.pages:,}"
+        yield f"page {found.page:,}{known}; go on with --page {found.page + 1}"
+    elif found.pages > 1:
+        yield f"page {found.page:,} of {found.pages:,}, the last"
+
+
 def _show_hits(hits: list[Hit]) -> None:
     for hit in hits:
+        origin = (f"{hit.kind or 'text'} from {hit.tool or 'unknown'}", count(hit.total_lines, "line"))
         click.secho(hit.id, fg="green", nl=False)
-        click.echo(
-            f"  {hit.kind or 'text'} from {hit.tool or 'unknown'}, {hit.total_lines:,} lines, {hit.session}"
-        )
-        for number, line in hit.lines[:SHOWN_LINES]:
-            click.echo(f"  {number:>7}  {_printable(line)}")
+        click.echo(f"  {', '.join((*origin, hit.session))}")
+        matching = {number for number, _ in hit.matches}
+        for number, line in chain.from_iterable(store.best_lines(hit, SHOWN_LINES)):
+            sign = ">" if number in matching else " "
+            click.echo(f"{sign} {number:>7}  {_printable(line)}")
 
 
 def _printable(line: str) -> str:

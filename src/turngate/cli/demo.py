@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from turngate import marker, store, tokens
-from turngate.cli.common import answer, json_option
+from turngate.cli.common import answer, count, json_option
 from turngate.cli.replay import sums_table
 from turngate.cli.tables import console, size
 from turngate.gate import Gate
@@ -237,8 +237,8 @@ def _show(rows: list[Row], stats: Stats, trip: RoundTrip, report: Report, page: 
         f"net of markers; {size(total.bytes_before)} → {size(total.bytes_after)}."
     )
     out.print("Token counts are estimates; nothing was counted by a model's tokenizer.")
-    for name, count in stats.faults.items():
-        out.print(f"fault: {name}, {count} times; the originals passed through")
+    for name, number in stats.faults.items():
+        out.print(f"fault: {name}, {count(number, 'time')}; the originals passed through")
     state = "identical" if trip.identical else "DIFFERENT"
     out.print(f"round trip: {trip.hash} {trip.bytes} bytes {state}")
     out.print()

@@ -16,7 +16,7 @@ from rich.text import Text
 
 import turngate
 from turngate import settings as settings_module
-from turngate.cli.common import answer, json_option, load
+from turngate.cli.common import answer, count, json_option, load
 from turngate.cli.tables import console, size
 from turngate.errors import SettingsError, StoreError
 from turngate.gate import Gate
@@ -155,8 +155,8 @@ def _store(gate: Gate) -> Iterator[Finding]:
     limit = gate.settings.store.max_bytes
     yield Finding(
         OK,
-        f"store: {found.contents:,} originals of {found.sessions:,} sessions, {size(found.disk_bytes)} of "
-        f"{size(limit)} on disk, {found.pending:,} waiting for the index",
+        f"store: {count(found.contents, 'original')} of {count(found.sessions, 'session')}, "
+        f"{size(found.disk_bytes)} of {size(limit)} on disk, {found.pending:,} waiting for the index",
     )
 
 

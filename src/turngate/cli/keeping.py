@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from turngate.cli.common import answer, json_option, open_existing, session_option
+from turngate.cli.common import answer, count, json_option, open_existing, session_option
 from turngate.cli.tables import rows, size
 
 if TYPE_CHECKING:
     from turngate.cli.app import Given
-    from turngate.store import GcReport, StoreStats
+    from turngate.store import GcReport, Saving, StoreStats
 
 
 @click.command(short_help="Show what the store holds.")
@@ -42,22 +42,30 @@ def gc(given: Given, as_json: bool) -> int:
     store.max_age_days and store.live_days.
     """
     with open_existing(given) as gate:
-        report = gate.store.gc()
+        report, limit = gate.store.gc(), gate.settings.store.max_bytes
         title = f"Store at {gate.path}"
-    answer(asdict(report), as_json=as_json, show=lambda: rows(title, _gc(report)))
+    answer(asdict(report), as_json=as_json, show=lambda: rows(title, _gc(report, limit)))
     return 1 if report.over_limit else 0
 
 
 def _stats(found: StoreStats) -> list[tuple[str, str]]:
-    saving = found.saving
     return [
         ("originals", f"{found.contents:,}"),
         ("their size", size(found.content_bytes)),
         ("compressed", size(found.stored_bytes)),
-        ("seen", f"{found.sightings:,} times"),
+        ("seen", count(found.sightings, "time")),
         ("sessions", f"{found.sessions:,}"),
         ("waiting for the index", f"{found.pending:,}"),
         ("on disk", f"{size(found.disk_bytes)}, index included"),
+        *_saving(found.saving, contents=found.contents),
+    ]
+
+
+def _saving(saving: Saving, *, contents: int) -> list[tuple[str, str]]:
+    """What was saved; originals without sums come from a turngate that kept none."""
+    if contents and not saving.came_in:
+        return [("saved", "not known: these originals were stored before savings were summed up")]
+    return [
         ("results shortened", f"{saving.results:,}"),
         ("tokens kept out of view", f"{saving.came_in - saving.shown:,} of {saving.came_in:,} (estimates)"),
         ("tokens had back", f"{saving.had_back:,}"),
@@ -65,11 +73,11 @@ def _stats(found: StoreStats) -> list[tuple[str, str]]:
     ]
 
 
-def _gc(report: GcReport) -> list[tuple[str, str]]:
-    limit = "live sessions alone exceed it; raise store.max_bytes" if report.over_limit else "kept"
+def _gc(report: GcReport, max_bytes: int) -> list[tuple[str, str]]:
+    over = ", exceeded by what live sessions have in view; raise store.max_bytes" * report.over_limit
     return [
-        ("removed", f"{report.removed:,} originals of {size(report.removed_bytes)}"),
+        ("removed", f"{count(report.removed, 'original')} of {size(report.removed_bytes)}"),
         ("freed", size(report.freed_bytes)),
         ("on disk now", size(report.disk_bytes)),
-        ("size limit", limit),
+        ("size limit", f"{size(max_bytes)}{over}"),
     ]

@@ -36,6 +36,8 @@ def rows(title: str, pairs: Iterable[tuple[str, str]]) -> None:
 
 def size(count_bytes: int) -> str:
     """A number of bytes for people: ``12.3 MB``."""
+    if count_bytes == 1:
+        return "1 byte"
     amount = float(count_bytes)
     for unit in ("bytes", "kB", "MB"):
         if abs(amount) < 1000:  # noqa: PLR2004 - decimal units
