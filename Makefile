@@ -3,15 +3,19 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.ready
 
-.PHONY: demo test lint check bench clean
+.PHONY: demo test lint check hermes bench clean
 
 demo: $(STAMP)
 	$(BIN)/turngate demo
 
 test: lint check
 
-check: $(STAMP)
+check: $(STAMP) hermes
 	$(BIN)/python -m pytest
+
+# The real agent, in an environment of its own that is kept; where it cannot be had, its tests say so and are skipped.
+hermes: $(STAMP)
+	@$(BIN)/python tests/hermes/hermes_environment.py
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -32,4 +36,4 @@ $(STAMP): pyproject.toml
 	@touch $@
 
 clean:
-	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-hermes build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -18,12 +18,21 @@ from turngate.cli.reference import reference
 ROOT = Path(__file__).parents[2]
 
 
+def every_command():
+    """Each command by its path, those of groups too."""
+    for name in COMMANDS:
+        command = cli.get_command(click.Context(cli), name)
+        yield name, command
+        if isinstance(command, click.Group):
+            yield from ((f"{name} {inner}", each) for inner, each in command.commands.items())
+
+
 @pytest.fixture
 def command(request):
-    return cli.get_command(click.Context(cli), request.param)
+    return dict(every_command())[request.param]
 
 
-@pytest.mark.parametrize("command", COMMANDS, indirect=True)
+@pytest.mark.parametrize("command", [name for name, _ in every_command()], indirect=True)
 class TestEveryCommand:
     def test_it_and_its_options_have_help(self, command):
         assert command.help
@@ -32,10 +41,11 @@ class TestEveryCommand:
                 assert option.help, option.name
 
     def test_its_line_in_the_list_is_its_own(self, command):
-        assert command.short_help == COMMANDS[command.name][1]
+        assert command.short_help == COMMANDS.get(command.name, (None, command.short_help))[1]
+        assert command.short_help
 
     def test_it_offers_json(self, command):
-        assert "as_json" in {option.name for option in command.params}
+        assert isinstance(command, click.Group) or "as_json" in {option.name for option in command.params}
 
 
 def test_the_reference_is_current():

@@ -57,6 +57,8 @@ def test_every_command_and_option_exists(page):
         words = [word.partition("=")[0] for word in shlex.split(line, comments=True)[1:]]
         name = next((word for word in words if word in COMMANDS), None)
         command = cli.get_command(click.Context(cli), name) if name else None
+        while isinstance(command, click.Group):
+            command = next((command.commands[word] for word in words if word in command.commands), None)
         known = {"-h", "--help"} | {opt for each in (cli, command) if each for option in each.params
                                     for opt in (*option.opts, *option.secondary_opts)}  # fmt: skip
         assert name or words[0] in known, line

@@ -9,6 +9,7 @@ import stat
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -17,13 +18,14 @@ from rich.text import Text
 import turngate
 from turngate import settings as settings_module
 from turngate.cli.common import answer, count, json_option, load
+from turngate.cli.hermes_doctor import advice, smoke_test
 from turngate.cli.tables import console, size
 from turngate.errors import SettingsError, StoreError
 from turngate.gate import Gate
+from turngate.hermes.smoke import MODES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from turngate.cli.app import Given
     from turngate.settings import Settings
@@ -49,19 +51,37 @@ class Finding:
 
 
 @click.command(short_help="Check store, settings and environment, and say what to do.")
+@click.option(
+    "--mode",
+    type=click.Choice(MODES),
+    help="Run the smoke test of the Hermes plugin instead, on a store of its own.",
+)
+@click.option(
+    "--hermes-home",
+    envvar="HERMES_HOME",
+    type=click.Path(path_type=Path),
+    default=Path("~/.hermes"),
+    help="Hermes' home, if it is used. Default: HERMES_HOME, or ~/.hermes.",
+)
 @json_option
 @click.pass_obj
-def doctor(given: Given, as_json: bool) -> int:
+def doctor(given: Given, mode: str | None, hermes_home: Path, as_json: bool) -> int:
     """Check the data folder, the store's integrity and limits, settings, environment names and versions.
 
-    Only looks: nothing is created or changed. Exit code 1 when there is a problem.
+    Only looks: nothing is created or changed. Exit code 1 when there is a problem. Where Hermes is used, its
+    configuration is looked at, too.
+
+    With --mode the plugin is tried out: quick and full check its promises, matrix checks them under each
+    combination of settings, pipeline switches each feature off and compares with its last run.
     """
-    findings = list(_examine(given))
+    if mode:
+        return smoke_test(mode, load(given), as_json=as_json)
+    findings = list(_examine(given, hermes_home.expanduser()))
     answer([asdict(finding) for finding in findings], as_json=as_json, show=lambda: _show(findings))
     return int(any(finding.state == PROBLEM for finding in findings))
 
 
-def _examine(given: Given) -> Iterator[Finding]:
+def _examine(given: Given, hermes_home: Path) -> Iterator[Finding]:
     yield from _versions()
     yield from _environment()
     try:
@@ -70,6 +90,7 @@ def _examine(given: Given) -> Iterator[Finding]:
         yield Finding(PROBLEM, str(error), "correct it; the store was not looked at")
         return
     yield from _settings(given, settings)
+    yield from (Finding(NOTE, what, remedy) for what, remedy in advice(hermes_home, settings))
     gate = Gate.open(settings=settings)
     yield from _data_dir(gate.path)
     if gate.path.exists():

@@ -23,8 +23,15 @@ def reference() -> str:
     for name in COMMANDS:
         command = cli.get_command(root, name)
         if command is not None:
-            parts.append(_section(_context(command, f"{PROGRAM} {name}"), f"{PROGRAM} {name}"))
+            parts += _sections(command, f"{PROGRAM} {name}")
     return "\n".join(parts)
+
+
+def _sections(command: click.Command, title: str) -> list[str]:
+    """A command's section, and those of its own commands."""
+    own = command.commands.items() if isinstance(command, click.Group) else ()
+    below = [part for name, each in own for part in _sections(each, f"{title} {name}")]
+    return [_section(_context(command, title), title), *below]
 
 
 def _context(command: click.Command, name: str) -> click.Context:

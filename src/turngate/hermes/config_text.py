@@ -80,6 +80,9 @@ def without_item(text: str, section: str, key: str, item: str) -> str:
 
 def with_value(text: str, section: str, key: str, value: str) -> str:
     """`text` with ``section.key`` set to a plain word."""
+    if (short := _in_braces(text, section, key)) is not None:
+        start, end = short
+        return text if _plain(text[start:end]) == value else text[:start] + value + text[end:]
     lines = _lines(text)
     place = _find(lines, section, key)
     if place is None:
@@ -97,6 +100,8 @@ def with_value(text: str, section: str, key: str, value: str) -> str:
 
 def value_of(text: str, section: str, key: str) -> str:
     """The plain word that ``section.key`` is set to, or ""."""
+    if (short := _in_braces(text, section, key)) is not None:
+        return _plain(text[slice(*short)])
     place = _find(_lines(text), section, key)
     return "" if place is None else _plain(place.value)
 
@@ -106,6 +111,13 @@ def items_of(text: str, section: str, key: str) -> list[str]:
     lines = _lines(text)
     place = _find(lines, section, key)
     return [] if place is None else _items(lines, place)
+
+
+def _in_braces(text: str, section: str, key: str) -> tuple[int, int] | None:
+    """Where the plain word stands in ``section: {key: word}`` on one line."""
+    braces = rf"^{re.escape(section)} *: *\{{[^{{}}\n#]*?\b{re.escape(key)} *: *"
+    found = re.search(braces + r"(?P<word>[^\s,{}\[\]#]+)[^{}\n]*\}", text, re.MULTILINE)
+    return found.span("word") if found else None
 
 
 def _lines(text: str) -> list[str]:
