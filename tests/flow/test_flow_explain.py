@@ -77,7 +77,7 @@ def test_for_programs_all_of_it_is_json(run, told):
 
 
 @pytest.mark.parametrize(
-    ("argv", "says"), [(("t",), "no block is"), (("s", "--turn", "9"), "no block of turn 9")]
+    ("argv", "says"), [(("t",), "into session 't'"), (("s", "--turn", "9"), "into turn 9 of session 's'")]
 )
 def test_what_is_not_remembered_is_said(run, told, argv, says):
     code, out, err = run(*argv)

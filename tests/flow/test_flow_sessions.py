@@ -265,8 +265,11 @@ class TestFaults:
         assert session.stats().faults == {"KeyError": 1}
 
     @pytest.mark.parametrize("body", [b"", b"{}", b'{"version": 99}', b"\xff", b'{"version": 1}', b"[]"])
-    def test_a_state_of_another_version_begins_anew(self, store, configured, body):
-        store.save_state("s", "flow", body, 0)
+    @pytest.mark.parametrize("packed", [True, False])
+    def test_a_state_of_another_version_begins_anew(self, store, configured, body, packed):
+        store.save_state("s", "flow", codec.zstd.compress(body) if packed else body, 0)
+        with pytest.raises(StoreCorruptError, match="begins anew"):
+            flow.past_blocks(store, "s")
         session = Gate(store, configured).session("s")
         session.next_turn()
         assert "[directives: one]" in session.turn_block()

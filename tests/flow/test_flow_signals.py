@@ -135,8 +135,18 @@ class TestStaleRead:
     def test_reading_it_again_ends_it_and_writing_again_begins_it(self):
         state = FlowState(session_inject="")
         read, wrote = tool_event("read_file", {"path": "a"}, "x"), tool_event("patch", {"path": "a"}, "x")
-        texts, _ = turns(state, read, wrote, wrote, read, wrote)
-        assert [bool(text) for text in texts] == [False, True, False, False, True]
+        other = tool_event("terminal", {"command": "x"}, "x")
+        texts, _ = turns(state, read, wrote, wrote, *[other] * 9, wrote, read, wrote)
+        assert [at for at, text in enumerate(texts) if text] == [1, 14]
+
+    def test_what_becomes_stale_soon_after_is_named_together_later(self):
+        calls = [(tool, name) for name in "abcd" for tool in ("read_file", "patch")]
+        events = [tool_event(tool, {"path": name}, "x") for tool, name in calls]
+        texts, _ = turns(FlowState(session_inject=""), *events, *[tool_event("x", {}, "x")] * 9)
+        assert {at: text.partition(": ")[2] for at, text in enumerate(texts) if text} == {
+            1: "a",
+            11: "d, c, b",
+        }
 
     def test_written_and_never_read_is_not_stale(self):
         assert turns(FlowState(session_inject=""), tool_event("patch", {"path": "a"}, "x"))[0] == [""]

@@ -29,14 +29,16 @@ if TYPE_CHECKING:
 def explain(given: Given, session: str, turn: int | None, as_json: bool) -> int:
     """Show what was injected into the turns of a SESSION: each section kept, cut or dropped, and why.
 
-    A section that is "in view" was injected in an earlier turn and has not changed. The last hundred turns
-    are remembered, the newest with their text.
+    A section that is "in view" was injected in an earlier turn and has not changed. Turns in which nothing
+    was said are left out. The last hundred others are remembered, the newest with their text.
     """
     with open_existing(given) as gate:
         blocks = [past for past in flow.past_blocks(gate.store, session) if turn in {None, _turn(past)}]
     if not blocks:
-        which = "no block" if turn is None else f"no block of turn {turn}"
-        raise UnknownContentError(f"{which} is remembered of session {session!r}; was `turn_block` called?")
+        where = f"session {session!r}" if turn is None else f"turn {turn} of session {session!r}"
+        raise UnknownContentError(
+            f"nothing was injected into {where} that is remembered; without --turn, explain lists what is"
+        )
     value = {"session": session, "turns": [_as_dict(past) for past in blocks]}
     answer(value, as_json=as_json, show=lambda: _show(blocks, with_text=turn is not None))
     return 0

@@ -24,7 +24,7 @@ from turngate.flow.text import cut, digest, harmless, size
 if TYPE_CHECKING:
     from turngate.flow.directives import Library
 
-#: Blocks whose report is kept, and how many bytes of the newest ones' texts.
+#: Blocks that are kept, those with nothing in them aside, and how many bytes of the newest ones' texts.
 KEPT_REPORTS, KEPT_TEXT_BYTES = 100, 16_000
 
 
@@ -221,11 +221,16 @@ def _mark(state: FlowState, part: Part) -> FlowState:
 
 
 def _remember(state: FlowState, past: Past) -> FlowState:
-    """Keep the block; of older ones only the report, and of still older ones nothing."""
-    left = KEPT_TEXT_BYTES
-    kept: list[Past] = []
-    for each in reversed((*state.blocks, past)[-KEPT_REPORTS:]):
-        left -= size(each.text or "")
-        newest = not kept
-        kept.append(each if left >= 0 or newest or each.text is None else replace(each, text=None))
+    """Keep the block; of older ones with nothing in them nothing, of long ones' texts the newest."""
+    older = state.blocks[:-1] if state.blocks and _dull(state.blocks[-1]) else state.blocks
+    left = KEPT_TEXT_BYTES - past.report.bytes
+    kept = [past]
+    for each in reversed(older[1 - KEPT_REPORTS :]):
+        left -= each.report.bytes
+        kept.append(each if left >= 0 or each.text is None else replace(each, text=None))
     return replace(state, blocks=tuple(reversed(kept)))
+
+
+def _dull(past: Past) -> bool:
+    """Whether nothing was said and nothing was lost."""
+    return not past.text and all(row.outcome == "in view" for row in past.report.sections)

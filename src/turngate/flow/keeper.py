@@ -15,7 +15,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from turngate import marker
-from turngate.errors import StoreConflictError, StoreError
+from turngate.errors import StoreConflictError, StoreCorruptError, StoreError
 from turngate.events import LABEL_CHARS, RING, ToolEvent, WindowStats, one_line, tool_event
 from turngate.flow import codec, directives
 from turngate.flow.assembler import begin_turn, build_turn_context, commit
@@ -112,7 +112,7 @@ class FlowKeeper:
         """`record` for a result as it arrived, and what was shown of it."""
         event = tool_event(arrival.name, arrival.args, arrival.text, failed=arrival.failed)
         # What is called, and what failed, goes to disk: secrets don't, as in the store's index.
-        event = replace(event, label=redact(event.label), error=redact(event.error))
+        event = replace(event, label=redact(event.label), error=event.error and redact(event.error))
         found = None if shown is arrival.text else marker.parse(shown)
         preview = "" if found is None else one_line(found.preview, LABEL_CHARS)
         self.record(event, None if found is None else Item(found.hash, event.label, preview))
@@ -294,7 +294,12 @@ def past_blocks(store: Store, session: str) -> tuple[Past, ...]:
         StoreError: the store cannot be read.
     """
     body, _ = store.load_state(session, ROOM)
-    return () if body is None else codec.blocks_of(body)
+    try:
+        return () if body is None else codec.blocks_of(body)
+    except ValueError as error:
+        raise StoreCorruptError(
+            f"what is kept of session {session!r} is damaged or another version's; its next turn begins anew"
+        ) from error
 
 
 def _applied(state: FlowState, changes: list[Change]) -> FlowState:

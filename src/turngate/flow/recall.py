@@ -24,14 +24,18 @@ if TYPE_CHECKING:
 HEADER = "[recall]"
 MAX_ITEMS, MAX_FILES = 200, 100
 ITEM_LINES, PATHS_LISTED = 8, 8
+#: An agent that edits what it reads makes reads stale all the time, so they are named together after a rest.
+STALE_REST_TURNS = 10
 #: A marker id has at most as many digits as the hash.
 ID_CHARS = 64
 STALE = "STALE"
 _SEQ, _EPOCH = attrgetter("seq"), attrgetter("epoch")
 
 
-def record(state: FlowState, event: ToolEvent, item: Item | None) -> FlowState:
-    """Take note of what an event, numbered already, did to files and left behind a marker."""
+def recorded(
+    state: FlowState, event: ToolEvent, item: Item | None
+) -> tuple[tuple[FileUse, ...], tuple[Item, ...]]:
+    """Files and items once an event, numbered already, has used a file or left something behind a marker."""
     files, items = state.files, state.items
     path = event.wrote or event.read
     if path:
@@ -48,7 +52,7 @@ def record(state: FlowState, event: ToolEvent, item: Item | None) -> FlowState:
             state.epoch,
         )
         items = (*(known for known in items if known.id != new.id), new)[-MAX_ITEMS:]
-    return replace(state, files=files, items=items)
+    return files, items
 
 
 def render_recall(state: FlowState, *, every_turn: bool = True) -> str:
@@ -59,8 +63,11 @@ def render_recall(state: FlowState, *, every_turn: bool = True) -> str:
 
 def tell_recall(state: FlowState, _: str) -> FlowState:
     """Mark all of it as told."""
+    told = replace(state, recall_told=state.seq, written=())
+    if not _stale(state, every_turn=False):
+        return told
     files = tuple(replace(use, told=True) if use.stale and not use.told else use for use in state.files)
-    return replace(state, recall_told=state.seq, written=(), files=files)
+    return replace(told, files=files, stale_turn=state.turn_counter)
 
 
 def catalogue(state: FlowState) -> str:
@@ -82,7 +89,8 @@ def _written(state: FlowState) -> list[str]:
 
 
 def _stale(state: FlowState, *, every_turn: bool) -> list[str]:
-    if not state.switches.stale_read:
+    rests = state.stale_turn is not None and state.turn_counter - state.stale_turn < STALE_REST_TURNS
+    if not state.switches.stale_read or (rests and not every_turn):
         return []
     found = [use for use in reversed(state.files) if use.wrote_seq > use.read_seq > 0]
     paths = [use.path for use in found if every_turn or not use.told]

@@ -42,7 +42,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """A block that was committed."""
+    """A block that was committed: the last one, and earlier ones that held something."""
 
     turn_counter: int
     """Its turn: 0 is the first."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from turngate.events import RING, ToolEvent
 from turngate.flow.nudges import push_nudge
-from turngate.flow.recall import record
+from turngate.flow.recall import recorded
 
 if TYPE_CHECKING:
     from turngate.flow.directives import Library
@@ -38,8 +38,9 @@ Signal = tuple[str, str]
 def observe(state: FlowState, event: ToolEvent, item: Item | None = None) -> FlowState:
     """Record a call that was answered, and the item behind its marker, if it was shortened."""
     numbered = replace(event, seq=state.seq + 1, turn=state.turn_counter)
-    state = replace(state, seq=numbered.seq, events=(*state.events, numbered)[-RING:])
-    state = record(state, numbered, item)
+    files, items = recorded(state, numbered, item)
+    happened = (*state.events, numbered)[-RING:]
+    state = replace(state, seq=numbered.seq, events=happened, files=files, items=items)
     for switch, consumer in CONSUMERS:
         signal = consumer(state, numbered) if getattr(state.switches, switch) else None
         state = _signalled(state, signal) if signal else state

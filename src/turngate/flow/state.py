@@ -152,6 +152,8 @@ class FlowState:
     """The last nudges that telemetry brought: key and event."""
     recall_told: int = 0
     """Recall has told of everything up to this event, in this epoch."""
+    stale_turn: int | None = None
+    """The turn in which stale reads were last named, in this epoch."""
     written: tuple[str, ...] = ()
     """What was written before the history was cut, until recall has told of it."""
     checkpoint_seq: int = 0
@@ -176,6 +178,7 @@ def open_epoch(state: FlowState) -> FlowState:
         epoch_seq=state.seq,
         shown=(),
         recall_told=0,
+        stale_turn=None,
         written=written,
         checkpoint_seq=state.seq,
         files=tuple(replace(use, read_seq=0) for use in state.files),

@@ -28,7 +28,10 @@ def save_state(
     conn: Connection, session: str, room: str, body: bytes, expected_version: int, *, now: float
 ) -> int | None:
     """The new version; None, and nothing is changed, where the document is not of the version expected."""
-    _, version = load_state(conn, session, room)
+    row = conn.execute(
+        "SELECT version FROM session_state WHERE session = ? AND room = ?", (name(session), name(room))
+    ).fetchone()
+    version = NO_VERSION if row is None else int(row[0])
     if version != expected_version:
         return None
     touch(conn, session, now)
