@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from html import unescape
 
 import pytest
@@ -87,6 +88,17 @@ class TestTable:
         done = run("replay", session, "--model", "acme-1")
         assert done.text.count("unknown") == 4 * len(PROVIDERS)
         assert "$0.00" not in done.text
+        assert "No price is known for acme-1;" in done.text
+
+    def test_one_unknown_model_among_others_takes_no_sum_away_and_adds_no_zero(self, run, session, tmp_path):
+        known = run("replay", session, "--json").json["total"]["none"]["providers"]["openai"]["dollars"]
+        (tmp_path / "acme.json").write_text(json.dumps({"model": "acme-1", "messages": chat()}))
+        value = run("replay", tmp_path, "--json").json
+        cost = value["total"]["none"]["providers"]["openai"]
+        assert (cost["dollars"], cost["known_dollars"]) == (None, known)
+        assert value["notes"][0].startswith("No price is known for acme-1;")
+        (row,) = [line for line in run("replay", tmp_path).text.splitlines() if line.startswith("none ")]
+        assert row.count("≥$") == len(PROVIDERS)
 
 
 class TestJson:
@@ -138,6 +150,37 @@ class TestBadInput:
         assert [s["name"] for s in done.json["sessions"]] == [str(session)]
         assert f"turngate: {tmp_path}/broken.json:2: not JSON" in done.err
         assert len(done.json["faults"]) == 2
+
+    def test_a_folder_with_every_fault_names_each_by_line_and_replays_the_rest(self, run, tmp_path, session):
+        long = [json.dumps(message) for message in chat("ok", turns=500)]
+        long[899] = long[899][:25]
+        claude = {"type": "user", "uuid": "1", "sessionId": "a", "message": {"role": "user", "content": "Hi"}}
+        files = {
+            "cut.json": json.dumps(chat(), indent=1)[:400],
+            "cut.jsonl": "\n".join(map(json.dumps, chat()))[:-9],
+            "empty.json": "[]",
+            "line900.jsonl": "\n".join(long),
+            "mixed.jsonl": "\n".join(map(json.dumps, [*chat(), claude])),
+            "nocalls.json": json.dumps([m for m in chat() if not m.get("tool_calls")]),
+            "other.json": '{"name": "package"}',
+        }
+        for name, text in files.items():
+            (tmp_path / name).write_text(text)
+        done = run("replay", tmp_path, "--json")
+        assert done.code == 0
+        names = [s["name"].rpartition("/")[2] for s in done.json["sessions"]]
+        assert names == ["cut.jsonl", "line900.jsonl", "mixed.jsonl", "nocalls.json", "one.json"]
+        told = [fault.removeprefix(f"{tmp_path}/") for fault in done.json["faults"]]
+        assert [re.match(r"[\w.]+:\d+: [\w ]+", fault)[0] for fault in told if "orphan" not in fault] == [
+            "cut.json:23: not JSON",
+            "cut.jsonl:6: not JSON",
+            "empty.json:1: no answer of a model in ",
+            "line900.jsonl:900: not JSON",
+            "mixed.jsonl:7: not a message line",
+            "other.json:1: not a session",
+        ]
+        orphans = [fault.partition(" ")[0] for fault in told if "orphan" in fault]
+        assert orphans == ["line900.jsonl:901:", "nocalls.json:1:", "nocalls.json:1:"]
 
     def test_nothing_that_can_be_replayed_is_a_failure(self, run, tmp_path):
         (tmp_path / "empty.json").write_text("[]")

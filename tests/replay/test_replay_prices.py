@@ -9,6 +9,7 @@ import pytest
 
 from turngate.replay.cachesim import Billed
 from turngate.replay.prices import price_list
+from turngate.replay.report import money
 from turngate.replay.rules import PROVIDERS, cache_rules, default_model
 
 AT = datetime(2026, 11, 30, 12, tzinfo=UTC)
@@ -79,3 +80,19 @@ def test_the_multipliers_of_the_rules_are_the_ratios_of_the_list_prices(provider
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_the_model_taken_by_default_has_a_price(provider):
     assert price_list(provider, default_model(provider), AT) is not None
+
+
+@pytest.mark.parametrize(
+    ("known", "all_known", "shown"),
+    [
+        (1234.5, True, "$1,234.50"),
+        (0.0412, True, "$0.041"),
+        (0.0004, True, "<$0.001"),
+        (0.0, True, "$0.000"),
+        (1.25, False, "≥$1.25"),
+        (0.0004, False, ">$0"),
+        (0.0, False, "unknown"),
+    ],
+)
+def test_a_sum_shows_nothing_as_zero_that_costs_something(known, all_known, shown):
+    assert money({"dollars": known if all_known else None, "known_dollars": known}) == shown

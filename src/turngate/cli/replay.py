@@ -21,7 +21,7 @@ from turngate.replay.claude_code import session_files
 from turngate.replay.costs import offers
 from turngate.replay.html import Page
 from turngate.replay.probes import Probe, read_probes
-from turngate.replay.report import BASE, Report, basis, counted, session_dict
+from turngate.replay.report import BASE, Report, basis, counted, money, session_dict
 from turngate.replay.rules import PROVIDERS, as_of
 from turngate.replay.run import replay as run_replay
 from turngate.replay.transcripts import find_files, read
@@ -86,7 +86,7 @@ def replay(  # noqa: PLR0917 - click passes every option
     """Replay recorded sessions request by request: what would have been sent, cached, paid and hidden.
 
     FILES are transcripts, or folders of them: Chat Completions or Anthropic messages (a JSON list, an object
-    with "messages", JSON lines) and Claude Code sessions. Policies: none (as recorded), head-tail (first and
+    with "messages", JSON lines), Claude Code sessions, and Hermes' state.db. Policies: none (as recorded), head-tail (first and
     last 5,000 characters of a result), mask (all but the last 5 results replaced), turngate.
 
     Tokens are estimates; caches are simulated by the providers' documented rules; prices are list prices.
@@ -213,8 +213,8 @@ def sums_table(report: Report, providers: Sequence[str]) -> Table:
 
 
 def _cost(cost: dict[str, Any], *, base: bool) -> str:
-    money = "unknown" if cost["dollars"] is None else f"${cost['dollars']:,.2f}"
-    return money if base else f"{money} {_percent(cost['share_above_none'])}"
+    amount = money(cost)
+    return amount if base else f"{amount} {_percent(cost['share_above_none'])}"
 
 
 def _percent(share: float | None) -> str:

@@ -9,7 +9,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
 from turngate.replay.pair import pair, safe
-from turngate.replay.report import Report, basis, counted
+from turngate.replay.report import Report, basis, counted, money
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -105,11 +105,10 @@ def _arm_row(name: str, arm: dict[str, Any]) -> str:
 
 
 def _cost(cost: dict[str, Any], *, base: bool) -> str:
-    money = "price unknown" if cost["dollars"] is None else f"${cost['dollars']:,.4f}"
-    above = cost["share_above_none"]
+    amount, above = money(cost), cost["share_above_none"]
     if base or above is None:
-        return money
-    return f'{money}<br><small class="{"more" if above > 0 else "less"}">{above:+.1%}</small>'
+        return amount
+    return f'{amount}<br><small class="{"more" if above > 0 else "less"}">{above:+.1%}</small>'
 
 
 def _section(transcript: Transcript, session: dict[str, Any], chart: str, results: str) -> str:

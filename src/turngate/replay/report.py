@@ -19,6 +19,14 @@ if TYPE_CHECKING:
 BASE = "none"
 """The arm that the others are compared with."""
 
+LEAST_DOLLARS = 0.001
+"""The smallest sum that is told from others."""
+
+NOT_COUNTED = (
+    "such requests are in no sum of dollars (≥: the others cost so much), and percentages compare input "
+    "alone, in prices of fresh input. Name a model that stands for it with --model."
+)
+
 NO_FACTS = (
     "Which facts were had back or lost was not asked; --probes FILE does, a JSON object a line: "
     '"file", "question", "answers", "first_message_index".'
@@ -81,6 +89,8 @@ class Report:
     sessions: list[Session] = field(default_factory=list)
     minimums: dict[str, int] = field(default_factory=dict)
     """By provider: tokens below which nothing is cached; where models differ, the most."""
+    unpriced: set[str] = field(default_factory=set)
+    """Models whose price is not known."""
 
     def add(self, transcript: Transcript, offers: Sequence[Offer], outcomes: Sequence[Outcome]) -> None:
         """One more session."""
@@ -99,6 +109,8 @@ class Report:
         for offer in offers:
             known = self.minimums.get(offer.provider, 0)
             self.minimums[offer.provider] = max(known, offer.rules.minimum_tokens)
+            if offer.prices is None:
+                self.unpriced.add(offer.model)
 
     def as_dict(self) -> dict[str, Any]:
         """The sums, for JSON."""
@@ -108,6 +120,9 @@ class Report:
     def notes(self) -> list[str]:
         """What a reader of the sums should know of them."""
         notes = []
+        if self.unpriced:
+            models = ", ".join(sorted(self.unpriced))
+            notes.append(f"No price is known for {models}; {NOT_COUNTED}")
         dearer = [session for session in self.sessions if session.dearer]
         if dearer:
             notes.append(_why_dearer(dearer, len(self.sessions), self.minimums))
@@ -152,12 +167,30 @@ def counted(number: int | None) -> str:
     return "–" if number is None else f"{number:,}"
 
 
+def money(cost: Mapping[str, Any]) -> str:
+    """A sum for people: ``$1.25``, ``$0.041``; ``≥$1.25`` if some prices are unknown, ``unknown`` if all."""
+    known: float = cost["known_dollars"]
+    if cost["dollars"] is not None:
+        return _dollars(known)
+    if known >= LEAST_DOLLARS:
+        return f"≥{_dollars(known)}"
+    return ">$0" if known else "unknown"
+
+
+def _dollars(amount: float) -> str:
+    """Nothing that costs something is shown as zero."""
+    if 0 < amount < LEAST_DOLLARS:
+        return f"<${LEAST_DOLLARS}"
+    return f"${amount:,.2f}" if amount >= 1 else f"${amount:.3f}"
+
+
 def _cost_dict(cost: Cost, base: Cost) -> dict[str, Any]:
-    """Dollars are ``null`` where any price is unknown."""
+    """Dollars are ``null`` where any price is unknown; those of the requests with a price stand beside it."""
     above = share(cost, base)
     return _billed_dict(cost.billed) | {
         "units": round(cost.units, 1),
         "dollars": None if cost.unpriced else round(cost.dollars, 6),
+        "known_dollars": round(cost.dollars, 6),
         "share_above_none": None if above is None else round(above, 4),
     }
 

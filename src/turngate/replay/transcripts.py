@@ -1,8 +1,8 @@
 """Readers of recorded sessions. The format is recognised by content, never by the file's name.
 
 Read are Chat Completions and Anthropic Messages (a JSON list of messages, an object with ``messages``, a
-list of such objects, or JSON lines of either), and Claude Code's session files. What is wrong is told with
-its line, and the rest goes on.
+list of such objects, or JSON lines of either), Claude Code's session files, and the database of the Hermes
+agent. What is wrong is told with its line, and the rest goes on.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 import orjson
 
 from turngate.errors import TranscriptError, WireError
+from turngate.hermes.state import is_state
+from turngate.replay import hermes_db
 from turngate.replay.claude_code import Sessions, is_line
 from turngate.replay.recorded import Entry, Epoch, Transcript
 from turngate.wire import Wire, elements, sniff, violations
@@ -62,6 +64,9 @@ def read(path: Path, complain: Complain) -> Iterator[Transcript]:
         body = path.read_bytes()
     except OSError as error:
         complain(TranscriptError(f"{path}: {error.strerror}; give a file that can be read"))
+        return
+    if is_state(body):
+        yield from hermes_db.transcripts(path, complain, parse)
         return
     yield from parse(body, str(path), complain)
 
