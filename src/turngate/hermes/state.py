@@ -65,7 +65,7 @@ class Worth:
     @property
     def saved_share(self) -> float:
         """Share of the tokens that would be saved."""
-        return 1 - self.tokens_after / max(self.tokens_before, 1)
+        return 1 - self.tokens_after / self.tokens_before if self.tokens_before else 0.0
 
 
 def is_state(head: bytes) -> bool:
