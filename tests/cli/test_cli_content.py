@@ -153,6 +153,7 @@ class TestRetrieve:
     def test_how_many_lines_match_is_told_beside_them(self, run, stored):
         done = run("retrieve", stored, "--grep", "ERROR")
         assert (done.code, done.err) == (0, "turngate: 1 of 900 lines matches\n")
+        assert done.out.endswith(b"INFO worker job 502 done\n")
 
     @pytest.mark.parametrize(
         ("way", "says"), [("--grep", "0 of 900 lines match"), ("--query", "it has no word of the query")]

@@ -162,6 +162,9 @@ def retrieve(
             text = store.expand(original.text, _lookup(gate.store, session)) if expand else original.text
             found = store.select(text, context=context, page=page, **part)
     data = found.text.encode("utf-8", store.decode(original.data)[1]) if found else original.data
+    if data and {"pattern", "query"} & set(asked) and not data.endswith(b"\n"):
+        # A list of what was found is no piece of the original, so its last line may end as lines do.
+        data += b"\n"
     if as_json and output is None:
         print_json(_retrieved(original, found))
     elif output is None:
