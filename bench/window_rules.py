@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from bench.memory_store import MemoryStore
 from turngate.settings import WindowSettings
-from turngate.wire import violations
 from turngate.window.offload import leaves
 from turngate.window.record import frame
 from turngate.window.window import Window
+from turngate.wire import violations
 
 if TYPE_CHECKING:
     from random import Random
@@ -20,7 +20,14 @@ if TYPE_CHECKING:
 
 BOUND_MODEL = "claude-sonnet-5-5"
 FREE_MODEL = "claude-sonnet-4-5"
-PAIRING = {"result-orphan", "result-missing", "results-split", "result-duplicate", "result-order"}
+PAIRING = {
+    "call-duplicate",
+    "result-orphan",
+    "result-missing",
+    "results-split",
+    "result-duplicate",
+    "result-order",
+}
 
 
 class Trial:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from turngate.settings import Settings
+    from turngate.window import Window
 
 #: How many answers to `retrieve` are remembered, so that one which comes by as a tool result passes whole.
 REMEMBERED = 256
@@ -220,6 +221,16 @@ class Session:
     ) -> None:
         """Take note of a call whose result doesn't pass through `tool_result`. Never raises."""
         self._fail_open(lambda: self.flow.result(Arrival(name, text, args, failed), text))
+
+    def window(self, **options: Any) -> Window:
+        """What keeps this conversation within the model's window; `turngate.window.Window` has the options.
+
+        It needs the store for what it takes out of view, and remembers what it did there.
+        """
+        # It loads asyncio, which sessions do without.
+        from turngate.window import Window  # noqa: PLC0415
+
+        return Window(self.id, self._store, self._settings.window, turn=lambda: self.turn, **options)
 
     def flush(self) -> None:
         """Write what waits in memory. Never raises."""

@@ -136,23 +136,30 @@ def stay(
     """What stays by a plan; with `strip`, without thinking from the first change on."""
     head: list[Place] = []
     tail: list[Place] = []
-    offloaded, touched = 0, False
+    offloaded = 0
+    # A record stands before the whole tail; without one, the first shortened text is the first change.
+    touched = records = any(step.action == "summarise" for step in plan.steps)
+    leading = True
     for step, unit in zip(plan.steps, units, strict=True):
-        touched = touched or step.action != "keep"
+        alone = unit.compaction or (unit.system and unit.messages == 1)
+        leading = leading and step.action == "keep" and alone
         if step.action == "summarise":
             continue
         part = list(sent[step.first : step.end])
         if step.action == "offload":
-            changed = [offloader.change(at, spoken=unit.user) for at in range(step.first, step.end)]
-            part = [_place(old, new) for old, new in zip(part, changed, strict=True)]
+            touched = True
+            part = [_changed(each, at, unit, offloader) for at, each in enumerate(part, step.first)]
             offloaded += sum(
-                old.message is not new for old, new in zip(sent[step.first :], changed, strict=False)
+                new is not old for new, old in zip(part, sent[step.first : step.end], strict=True)
             )
-        if touched and strip:
+        if strip and touched and not leading:
             part = [_place(each, offload.without_thinking(each.message)) for each in part]
-        leading = not tail and not touched and (unit.compaction or (unit.system and unit.messages == 1))
-        (head if leading else tail).extend(part)
+        (head if leading and records else tail).extend(part)
     return Stay(tuple(head), tuple(tail), offloaded)
+
+
+def _changed(place: Place, at: int, unit: Unit, offloader: Offloader) -> Place:
+    return _place(place, offloader.change(at, spoken=unit.user))
 
 
 def _place(old: Place, message: Message) -> Place:

@@ -32,6 +32,9 @@ RECENT: Final = "recent"
 OLDER: Final = "older than what stays"
 OLD_SUMMARY: Final = "the summary so far"
 
+EXHAUSTED: Final = "nothing is left to take out"
+WAITS: Final = "waits for the end of the turn, to whose start signed thinking is bound"
+
 #: In units that stay for one of these reasons, results of tools may be offloaded when the limit is missed.
 _MAY_SHRINK: Final = frozenset({SPOKEN, OPEN, NEWEST, RECENT})
 
@@ -136,6 +139,9 @@ def plan(
         return unchanged(parts, target.limit_tokens, "there are no messages")
     cut = _Cut(parts, target, shrunk, old_summary)
     cut.fix(_fixed(parts, pinned or {}, bound, old_summary))
+    if bound:
+        # A record would have to stand before what is bound; so nothing goes, until the turn is over.
+        cut.keep_all()
     cut.fill_tail()
     cut.press()
     return cut.plan()
@@ -152,11 +158,11 @@ def _fixed(
             if reason:
                 fixed[place] = reason
     places = range(len(parts) - 1, -1, -1)
-    newest = next((at for at in places if parts[at].user and parts[at].first != old_summary), -1)
+    newest = next((at for at in places if parts[at].asked and parts[at].first != old_summary), -1)
     spoken = next((at for at in places if at > newest and parts[at].spoken), -1)
-    for place, reason in ((newest, NEWEST_REQUEST), (spoken, SPOKEN)):
+    for place in (newest, spoken):
         if place >= 0:
-            fixed.setdefault(place, reason)
+            fixed.setdefault(place, NEWEST_REQUEST if parts[place].user else SPOKEN)
     return fixed
 
 
@@ -192,6 +198,12 @@ class _Cut:
         if self._done[last] is None:
             self._set(last, "keep", NEWEST, self._parts[last].tokens)
             self._tail.append(last)
+
+    def keep_all(self) -> None:
+        """Let nothing go."""
+        for place, unit in enumerate(self._parts):
+            if self._done[place] is None:
+                self._set(place, "keep", RECENT, unit.tokens)
 
     def fill_tail(self) -> None:
         """Keep the newest of the others, one after the other, as far as the aim and the number allow."""
@@ -262,7 +274,8 @@ class _Cut:
         before = sum(unit.tokens for unit in self._parts)
         made = Plan(steps, before, self._after, self._target.limit_tokens)
         if not made.changes:
-            return unchanged(self._parts, self._target.limit_tokens, "nothing is left to take out")
+            bound = any(step.reason == BOUND for step in steps)
+            return unchanged(self._parts, self._target.limit_tokens, WAITS if bound else EXHAUSTED)
         if made.progress_share < LEAST_PROGRESS_SHARE:
             why = f"no progress: it would take out {max(0.0, made.progress_share):.1%}"
             return unchanged(self._parts, self._target.limit_tokens, why)

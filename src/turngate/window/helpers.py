@@ -15,7 +15,7 @@ from turngate.window.measure import Sizes
 from turngate.window.offload import leaves, replaced
 from turngate.window.units import SYSTEM_ROLES, Message, Unit, shapes, units
 from turngate.wire import Path, Violation, Wire, sniff, violations
-from turngate.wire.view import blocks, string
+from turngate.wire.view import blocks, message_list, string
 
 StandIn: TypeAlias = Callable[[str], str]
 """What to show for a text that is cleared, such as a marker under which it was stored."""
@@ -229,4 +229,5 @@ def _names(messages: Sequence[Message], wire: Wire) -> dict[str, str]:
 
 
 def _wire(messages: Sequence[Message], wire: Wire | None) -> Wire:
+    message_list(messages)
     return wire or sniff(messages) or "chat"

@@ -54,6 +54,8 @@ class Unit:
     """Whether it holds a system message."""
     user: bool = False
     """Whether it is a user's message alone."""
+    asked: bool = False
+    """Whether a user's message without results is in it."""
     spoken: bool = False
     """Whether a user says something in it, be it beside results of tools."""
     open: bool = False
@@ -101,6 +103,7 @@ def _unit(members: Sequence[Shape], first: int, weight: float, waits: bool) -> U
             weight,
             system=lone.role in SYSTEM_ROLES,
             user=lone.user and not lone.results,
+            asked=lone.user and not lone.results,
             spoken=lone.user,
             open=waits,
         )
@@ -110,6 +113,7 @@ def _unit(members: Sequence[Shape], first: int, weight: float, waits: bool) -> U
         weight,
         system=any(m.role in SYSTEM_ROLES for m in members),
         user=all(m.user and not m.results for m in members),
+        asked=any(m.user and not m.results for m in members),
         spoken=any(m.user for m in members),
         open=waits,
         signed=any(m.signed for m in members),

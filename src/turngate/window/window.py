@@ -284,7 +284,7 @@ class Window:
         note = case.old[1] if case.old else None
         removed = compaction.remove(gone, case.wire, note, self._put) if gone else None
         style = Style(
-            most_tokens=case.limits.summary_tokens,
+            most_tokens=min(case.limits.summary_tokens, self.settings.max_chunk_tokens / 4),
             chunk_tokens=self.settings.max_chunk_tokens,
             timeout_seconds=self.settings.summary_timeout_seconds,
             model=self.settings.compaction_model,

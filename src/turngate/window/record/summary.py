@@ -162,26 +162,29 @@ def chunks(
     messages: Sequence[Message], wire: Wire, style: Style, count: Callable[[str], float]
 ) -> Iterator[str]:
     """The messages as text, in parts of which each fits one call."""
-    room = max(200.0, style.chunk_tokens - style.most_tokens - _PROMPT_TOKENS)
+    # The record so far, and the one to come, take their share.
+    room = max(200.0, style.chunk_tokens - 2 * style.most_tokens - _PROMPT_TOKENS)
     part: list[str] = []
     left = room
     for number, message in enumerate(messages):
-        text = "\n".join(_shown(message, wire, number, min(_TEXT_TOKENS, room / 2)))
+        text = "\n".join(_shown(message, wire, number, min(_TEXT_TOKENS, room / 2), count))
         size = count(text)
         if part and size > left:
             yield "\n".join(part)
             part, left = [], room
-        part.append(text if size <= room else excerpt(text, room))
+        part.append(text if size <= room else excerpt(text, room, count))
         left -= size
     if part:
         yield "\n".join(part)
 
 
-def _shown(message: Message, wire: Wire, number: int, most_tokens: float) -> Iterator[str]:
+def _shown(
+    message: Message, wire: Wire, number: int, most_tokens: float, count: Callable[[str], float]
+) -> Iterator[str]:
     """A message with its texts, calls and results; no media, no reasoning, nothing that ends the frame."""
     yield f"<message number={quoteattr(str(number))} role={quoteattr(str(message.get('role')))}>"
     for leaf in leaves(message, wire):
-        text = "[data]" if _DATA.match(leaf.text) else escape(excerpt(leaf.text, most_tokens))
+        text = "[data]" if _DATA.match(leaf.text) else escape(excerpt(leaf.text, most_tokens, count))
         if leaf.what == "said":
             yield text
         else:
@@ -220,7 +223,8 @@ class _Desk:
         """The record that covers this part, too."""
         style = self._style
         words = str(int(style.most_tokens * _WORDS_PER_TOKEN))
-        values = {"{words}": words, "{previous}": escape(previous), _NEEDED: part}
+        so_far = excerpt(previous, style.most_tokens, self._count)
+        values = {"{words}": words, "{previous}": escape(so_far), _NEEDED: part}
         ask = Ask(_NAMES.sub(lambda found: values[found[0]], style.prompt), int(style.most_tokens))
         for attempt in range(1, style.attempts + 1):
             try:

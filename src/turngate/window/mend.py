@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 
 from turngate.window.units import Message
 from turngate.wire import Violation, Wire, sniff, violations
-from turngate.wire.view import blocks, string
+from turngate.wire.view import blocks, message_list, string
 
 MISSING: Final = "[no result: this call was not answered]"
 _REMOVED: Final = "messages[{}]: a result that answers no call, or answers it again, was removed"
@@ -42,6 +42,7 @@ def repair(messages: Sequence[Message], *, wire: Wire | None = None) -> Repaired
     Raises:
         WireError: it is no list of messages.
     """
+    message_list(messages)
     known: Wire = wire or sniff(messages) or "chat"
     before = violations(messages, known)
     if not before:
