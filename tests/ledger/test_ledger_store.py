@@ -170,7 +170,7 @@ def test_a_request_that_is_sent_again_adds_no_row(store, make_ledger):
 
 
 def test_each_turn_adds_as_many_rows_as_the_one_before(make_store, make_ledger):
-    tables = ("ledger_node", "ledger_edit", "ledger_attachment", "ledger_decision", "ledger_request")
+    tables = ("ledger_node", "ledger_edit", "ledger_decision", "ledger_request")
     ledger = make_ledger(policy=Telling().policy())
     messages, counts = [], []
     for turn in range(6):

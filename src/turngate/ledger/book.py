@@ -172,6 +172,8 @@ class Ledger:
         """Settle what the store holds."""
         by_key = {link.key: link for link in work.history.links}
         for key, node in page.nodes.items():
+            if key in work.sent or key not in by_key:
+                continue
             edits, lost = _edits(node.edits, page.values)
             if lost:
                 edits = self._mend(work, by_key[key], edits, lost, store)

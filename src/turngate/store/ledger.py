@@ -7,9 +7,11 @@ is there first stays, and whoever comes later reads it back. Rows that a live se
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Protocol
 
 from turngate.errors import StoreCorruptError
 from turngate.store import codec, records
@@ -25,8 +27,9 @@ if TYPE_CHECKING:
 
 #: Parameters per statement stay well below SQLite's limit.
 _CHUNK = 500
-#: Smaller values are laid down as they are: a frame of zstd would cost more than it saves.
-_PACKED_FROM_BYTES = 512
+#: Smaller values are laid down as they are. A session of 2,000 turns has as many of them to read at once, and
+#: opening a frame of zstd takes ten times as long as checking the hash of a few kilobytes.
+_PACKED_FROM_BYTES = 4096
 #: What a row of each table takes on disk beside its values, for the size limit; rounded up.
 _ROW_BYTES = 400
 #: The walk to the root ends here; no conversation has so many messages.
@@ -51,6 +54,10 @@ class EditRow:
     """Full hash of the stored original that the value stands for; "" if there is none."""
 
 
+_NOTHING = EditRow("", (), "")
+"""Says that a session has nothing to add."""
+
+
 @dataclass(frozen=True, slots=True)
 class NodeRow:
     """A message at its place in a history, and what it was sent as."""
@@ -63,6 +70,18 @@ class NodeRow:
     """Hash of the message's canonical form."""
     role: str
     """Its role."""
+    policy: str
+    """Version of the policy that decided."""
+    epoch: int
+    """The epoch in which it was first sent."""
+    edits: tuple[EditRow, ...] = ()
+    """Empty: it was sent as the client has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What the store holds of a node."""
+
     policy: str
     """Version of the policy that decided."""
     epoch: int
@@ -117,11 +136,11 @@ class RequestRow:
 class Page:
     """What the ledger's tables hold of a history."""
 
-    nodes: Mapping[bytes, NodeRow]
+    nodes: dict[bytes, Held]
     """By key; a key that is missing was never decided."""
-    attached: Mapping[bytes, tuple[EditRow, ...]]
+    attached: dict[bytes, tuple[EditRow, ...]]
     """By key: what belongs to the session. A key that is missing was never decided in this session."""
-    values: Mapping[str, bytes]
+    values: dict[str, bytes]
     """By hash; a value that is missing was decided and is lost."""
 
 
@@ -151,7 +170,7 @@ class LedgerStore(Protocol):
     """The ledger's part of a store. Every method may raise a `StoreError`, and nothing else on purpose."""
 
     def load(self, keys: Sequence[bytes], *, session: str = "") -> Page:
-        """What is recorded under these keys."""
+        """What is recorded under these keys, in the order of their messages; perhaps of others, too."""
         ...
 
     def decisions(
@@ -291,8 +310,7 @@ def forget(conn: Connection, *, live: str, live_since: float, older_than: float)
         times,
     )
     conn.execute(f"{live} DELETE FROM ledger_request WHERE at < :older_than AND NOT ({pinned})", times)
-    for table in ("ledger_attachment", "ledger_edit"):
-        conn.execute(f"DELETE FROM {table} WHERE node NOT IN (SELECT key FROM ledger_node)")
+    conn.execute("DELETE FROM ledger_edit WHERE node NOT IN (SELECT key FROM ledger_node)")
     conn.execute(
         """DELETE FROM ledger_decision WHERE at < :older_than AND at < :live_since
         AND value NOT IN (SELECT value FROM ledger_edit)""",
@@ -310,25 +328,16 @@ def _pack(data: bytes) -> tuple[str, bytes]:
 
 def _write(conn: Connection, entry: Entry, packed: Mapping[str, tuple[int, str, bytes]], now: float) -> None:
     records.touch(conn, entry.owner, now)
-    conn.executemany(
-        "INSERT INTO ledger_value VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
-        "size = excluded.size, codec = excluded.codec, data = excluded.data",
-        [(sha256, *laid) for sha256, laid in packed.items()],
-    )
+    keys = {sha256: _write_value(conn, sha256, laid) for sha256, laid in packed.items()}
     for node in entry.nodes:
         done = conn.execute(
             "INSERT OR IGNORE INTO ledger_node VALUES (?, ?, ?, ?, ?, ?, ?)",
             (node.key, node.parent, node.digest, node.role, node.policy, node.epoch, now),
         )
         if done.rowcount:
-            _write_edits(conn, node.key, "", node.edits)
+            _write_edits(conn, node.key, "", node.edits, keys)
     for key, edits in entry.attached:
-        done = conn.execute(
-            "INSERT OR IGNORE INTO ledger_attachment VALUES (?, ?, ?)",
-            (key, records.name(entry.session), now),
-        )
-        if done.rowcount:
-            _write_edits(conn, key, entry.session, edits)
+        _write_edits(conn, key, entry.session, edits or (_NOTHING,), keys)
     conn.executemany(
         "INSERT OR IGNORE INTO ledger_decision VALUES (?, ?, ?, ?, ?, ?)",
         [
@@ -340,14 +349,32 @@ def _write(conn: Connection, entry: Entry, packed: Mapping[str, tuple[int, str, 
         _write_request(conn, entry.request, now)
 
 
-def _write_edits(conn: Connection, key: bytes, session: str, edits: tuple[EditRow, ...]) -> None:
-    conn.executemany(
-        "INSERT INTO ledger_edit VALUES (?, ?, ?, ?, ?, ?, ?)",
-        [
-            (key, records.name(session), place, edit.op, json.dumps(edit.path), edit.sha256, edit.origin)
-            for place, edit in enumerate(edits)
-        ],
+def _write_value(conn: Connection, sha256: str, laid: tuple[int, str, bytes]) -> int:
+    """Lay a value down, also in the place of a damaged one; returns its key."""
+    rows = conn.execute(
+        """INSERT INTO ledger_value (sha256, size, codec, data) VALUES (?, ?, ?, ?)
+        ON CONFLICT (sha256) DO UPDATE SET size = excluded.size, codec = excluded.codec, data = excluded.data
+        RETURNING key""",
+        (sha256, *laid),
     )
+    return int(rows.fetchall()[0][0])
+
+
+def _write_edits(
+    conn: Connection, node: bytes, session: str, edits: tuple[EditRow, ...], keys: Mapping[str, int]
+) -> None:
+    """All of them, unless somebody was first."""
+    whose = records.name(session)
+    for place, edit in enumerate(edits):
+        done = conn.execute(
+            "INSERT OR IGNORE INTO ledger_edit VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                node, whose, place, edit.op, json.dumps(edit.path), edit.sha256, keys.get(edit.sha256, 0),
+                edit.origin,
+            ),
+        )  # fmt: skip
+        if not done.rowcount:
+            return
 
 
 def _write_request(conn: Connection, row: RequestRow, now: float) -> None:
@@ -363,66 +390,87 @@ def _write_request(conn: Connection, row: RequestRow, now: float) -> None:
     )  # fmt: skip
 
 
+#: A history is walked from its last known message back, which takes one query however long it is.
+_WALK = f"""WITH RECURSIVE found(key, parent, policy, epoch) AS (
+    SELECT key, parent, policy, epoch FROM ledger_node WHERE key = ?
+    UNION ALL SELECT node.key, node.parent, node.policy, node.epoch
+    FROM ledger_node AS node JOIN found ON node.key = found.parent LIMIT {_MAX_DEPTH})"""
+_PICK = """WITH found(key, policy, epoch) AS (
+    SELECT key, policy, epoch FROM ledger_node WHERE key IN ({marks}))"""
+_WITH_EDITS = """SELECT found.key, policy, epoch, edit.session, edit.op, edit.path, edit.value, edit.origin,
+    size, codec, data FROM found
+    LEFT JOIN ledger_edit AS edit ON edit.node = found.key AND edit.session IN ('', ?)
+    LEFT JOIN ledger_value AS value ON value.key = edit.value_key"""
+
+
 def _load(conn: Connection, keys: Sequence[bytes], session: str) -> Page:
-    nodes: dict[bytes, NodeRow] = {}
+    whose = records.name(session)
+    if len(keys) <= _CHUNK:
+        pick = _PICK.format(marks=",".join("?" * len(keys)))
+        rows = conn.execute(pick + _WITH_EDITS, (*keys, whose))
+    else:
+        known = bisect_left(range(len(keys)), True, key=lambda at: not _is_known(conn, keys[at]))
+        rows = conn.execute(_WALK + _WITH_EDITS, (keys[known - 1] if known else b"", whose))
+    page = _page(rows, session)
+    lost = {row.sha256 for edits in _all_edits(page) for row in edits} - page.values.keys()
+    page.values.update(_values(conn, lost))
+    return page
+
+
+def _all_edits(page: Page) -> Iterator[tuple[EditRow, ...]]:
+    for node in page.nodes.values():
+        yield node.edits
+    yield from page.attached.values()
+
+
+def _is_known(conn: Connection, key: bytes) -> bool:
+    return conn.execute("SELECT 1 FROM ledger_node WHERE key = ?", (key,)).fetchone() is not None
+
+
+def _page(rows: Iterable[tuple[Any, ...]], session: str) -> Page:
+    """The page that rows make; those of one node stand one behind the other."""
+    nodes: dict[bytes, Held] = {}
     attached: dict[bytes, tuple[EditRow, ...]] = {}
     values: dict[str, bytes] = {}
-    for at in range(0, len(keys), _CHUNK):
-        chunk = keys[at : at + _CHUNK]
-        own, of_session = _edits(conn, chunk, session, values)
-        marks = ",".join("?" * len(chunk))
-        for key, *row in conn.execute(
-            f"SELECT key, parent, digest, role, policy, epoch FROM ledger_node WHERE key IN ({marks})", chunk
-        ):
-            parent, digest, role, policy, epoch = row
-            nodes[key] = NodeRow(key, parent, digest, role, policy, epoch, own.get(key, ()))
-        if session:
-            for (key,) in conn.execute(
-                f"SELECT node FROM ledger_attachment WHERE session = ? AND node IN ({marks})",
-                (records.name(session), *chunk),
-            ):
-                attached[key] = of_session.get(key, ())
+    plain: dict[tuple[str, int], Held] = {}
+    for key, policy, epoch, whose, op, path, value, origin, *laid in rows:
+        if key not in nodes:
+            # Most messages are as they came; they share what is held of them.
+            nodes[key] = plain.get((policy, epoch)) or plain.setdefault((policy, epoch), Held(policy, epoch))
+        if not op:
+            if op is not None and session:
+                attached[key] = ()
+            continue
+        edit = EditRow(op, _path(path), value, origin)
+        if whose == "":
+            nodes[key] = Held(policy, epoch, (*nodes[key].edits, edit))
+        elif session:
+            attached[key] = (*attached.get(key, ()), edit)
+        if value not in values and (data := _unpacked(value, *laid)) is not None:
+            values[value] = data
     return Page(nodes, attached, values)
 
 
-_Edits = dict[bytes, tuple[EditRow, ...]]
-
-
-def _edits(
-    conn: Connection, chunk: Sequence[bytes], session: str, values: dict[str, bytes]
-) -> tuple[_Edits, _Edits]:
-    """Edits of the nodes themselves and of the session, by key; their values go into `values`."""
-    own: _Edits = {}
-    of_session: _Edits = {}
-    marks = ",".join("?" * len(chunk))
-    rows = conn.execute(
-        f"""SELECT node, session = '', op, path, value, origin, size, codec, data
-        FROM ledger_edit LEFT JOIN ledger_value ON sha256 = value
-        WHERE session IN ('', ?) AND node IN ({marks}) ORDER BY node, session, place""",
-        (records.name(session), *chunk),
-    )
-    for node, is_own, op, path, value, origin, *laid in rows:
-        table = own if is_own else of_session
-        table[node] = (*table.get(node, ()), EditRow(op, tuple(json.loads(path)), value, origin))
-        if value not in values:
-            values.update(_unpacked(value, laid))
-    return own, of_session
+@lru_cache(maxsize=4096)
+def _path(spelled: str) -> PathSteps:
+    """A path as it is laid down; the same few come again and again."""
+    return tuple(json.loads(spelled))
 
 
 def _values(conn: Connection, hashes: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+    query = "SELECT size, codec, data FROM ledger_value WHERE sha256 = ?"
     for sha256 in hashes:
-        row = conn.execute(
-            "SELECT size, codec, data FROM ledger_value WHERE sha256 = ?", (sha256,)
-        ).fetchone()
-        yield from _unpacked(sha256, row or (None, None, None))
+        row = conn.execute(query, (sha256,)).fetchone()
+        data = _unpacked(sha256, *row) if row is not None else None
+        if data is not None:
+            yield sha256, data
 
 
-def _unpacked(sha256: str, laid: Sequence[object]) -> Iterator[tuple[str, bytes]]:
-    """The value, unless it is missing or damaged: then it is lost, which the ledger tells and mends."""
-    size, used, data = laid
+def _unpacked(sha256: str, size: object, used: object, data: object) -> bytes | None:
+    """The value; None when it is missing or damaged: then it is lost, which the ledger tells and mends."""
     if used is None:
-        return
+        return None
     try:
-        yield sha256, codec.unpack(str(used), data, size=int(str(size)), sha256=sha256)
+        return codec.unpack(str(used), data, size=int(str(size)), sha256=sha256)
     except StoreCorruptError:
-        return
+        return None

@@ -95,13 +95,7 @@ _LEDGER = (
         epoch INTEGER NOT NULL,
         at REAL NOT NULL
     ) WITHOUT ROWID""",
-    """CREATE TABLE ledger_attachment (
-        node BLOB NOT NULL,
-        session TEXT NOT NULL,
-        at REAL NOT NULL,
-        PRIMARY KEY (node, session)
-    ) WITHOUT ROWID""",
-    # Edits of a node itself have the session ''.
+    # Edits of a node itself have the session ''. A row without op: the session has nothing to add.
     """CREATE TABLE ledger_edit (
         node BLOB NOT NULL,
         session TEXT NOT NULL,
@@ -109,6 +103,7 @@ _LEDGER = (
         op TEXT NOT NULL,
         path TEXT NOT NULL,
         value TEXT NOT NULL,
+        value_key INTEGER NOT NULL,
         origin TEXT NOT NULL,
         PRIMARY KEY (node, session, place)
     ) WITHOUT ROWID""",
@@ -121,12 +116,14 @@ _LEDGER = (
         at REAL NOT NULL,
         PRIMARY KEY (scope, call, content)
     ) WITHOUT ROWID""",
+    # Found by its key, which is as good as the hash and faster; a value that was mended has another.
     """CREATE TABLE ledger_value (
-        sha256 TEXT PRIMARY KEY,
+        key INTEGER PRIMARY KEY,
+        sha256 TEXT NOT NULL UNIQUE,
         size INTEGER NOT NULL,
         codec TEXT NOT NULL,
         data BLOB NOT NULL
-    ) WITHOUT ROWID""",
+    )""",
     """CREATE TABLE ledger_request (
         session TEXT NOT NULL,
         seq INTEGER NOT NULL,
