@@ -81,7 +81,13 @@ class Maker:
         self.signed += 1
         if self.rng.randint(0, 4) == 0:
             return [{"type": "redacted_thinking", "data": f"sealed{self.signed}"}]
-        return [{"type": "thinking", "thinking": text(self.rng, 20), "signature": f"sig{self.signed}"}]
+        return [
+            {
+                "type": "thinking",
+                "thinking": f"{self.signed} {text(self.rng, 20)}",
+                "signature": f"sig{self.signed}",
+            }
+        ]
 
     def image(self) -> dict[str, Any]:
         if self.wire == "chat":

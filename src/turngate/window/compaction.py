@@ -28,11 +28,13 @@ if TYPE_CHECKING:
     from turngate.window.book import SummaryNote
     from turngate.window.cut import Plan
     from turngate.window.record.frame import Span
-    from turngate.wire import Wire
+    from turngate.wire import Path, Wire
 
 #: Stores bytes under a kind, a tool's name, a call's id and what brought them about.
 Put = Callable[[bytes, str, str, str, str], "Stored"]
 
+#: Of markers that are written here; those of results that were shortened when they arrived say ``inline``.
+MODE: Final = "engine"
 TRANSCRIPT_KIND: Final = "transcript"
 #: What the marker of an offloaded text weighs beside the excerpt.
 _MARKER_TOKENS: Final = 60
@@ -101,12 +103,19 @@ class Offloader:
         tool = call.name if call else leaf.name
         stored = self._put(data, leaf.what, tool, leaf.call_id, about)
         short = shorten(leaf.text, tool=tool, args=call.text if call else None, least_chars=0)
-        if leaf.what == "result" and short.changed and self._sizes.text(short.text) <= self._excerpt:
-            return ingress.render(stored.id, tool, stored.size, short, redacted=stored.redacted)
-        fields = (("kind", leaf.what), *((("redacted", "yes"),) if stored.redacted else ()))
-        kind = ingress.marker_type(tool) if leaf.what == "result" else "context"
-        sign = Marker(stored.id, kind, stored.size, "inline", offload.preview(leaf.text), fields)
-        return f"{marker.render(sign)}\n{offload.excerpt(leaf.text, self._excerpt, self._sizes.text)}"
+        fits = leaf.what == "result" and short.changed and self._sizes.text(short.text) <= self._excerpt
+        kind, seen, shown = (
+            (short.kind, short.preview, short.text)
+            if fits
+            else (
+                leaf.what,
+                offload.preview(leaf.text),
+                offload.excerpt(leaf.text, self._excerpt, self._sizes.text),
+            )
+        )
+        fields = (("kind", kind), *((("redacted", "yes"),) if stored.redacted else ()))
+        sort = ingress.marker_type(tool) if leaf.what == "result" else "context"
+        return f"{marker.render(Marker(stored.id, sort, stored.size, MODE, seen, fields))}\n{shown}"
 
     def _call(self, leaf: Leaf) -> Leaf | None:
         """The call that a result answers."""
@@ -116,6 +125,19 @@ class Offloader:
             found = (each for message in self._messages for each in offload.leaves(message, self._wire))
             self._calls = {each.call_id: each for each in found if each.what == "arguments"}
         return self._calls.get(leaf.call_id)
+
+
+def restored(message: Message, wire: Wire, whole: Callable[[str], str | None]) -> Message:
+    """The message with the texts back that were put away here; `whole` gives the text of an id of ours."""
+    changes: dict[Path, Any] = {}
+    for leaf in offload.leaves(message, wire):
+        text = offload.away(leaf.text) if leaf.what == "arguments" else leaf.text
+        found = marker.parse(text)
+        original = whole(found.hash) if found is not None and found.mode == MODE else None
+        if original is not None:
+            is_object = leaf.what == "arguments" and wire == "anthropic"
+            changes[leaf.path] = json.loads(original) if is_object else original
+    return offload.replaced(message, changes) if changes else message
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,9 @@ Shrunk: TypeAlias = Callable[[Unit], float]
 #: Fewer tokens by less than this share is no progress, whatever the number of messages.
 LEAST_PROGRESS_SHARE: Final = 0.05
 
+#: What the newest exchanges get in any case, beside what must stay, as far as the limit allows.
+LEAST_TAIL_SHARE: Final = 0.15
+
 BOUND: Final = "signed thinking of the turn in progress is bound to it"
 SYSTEM: Final = "a system message"
 NATIVE: Final = "the provider's own compaction"
@@ -46,7 +49,7 @@ class Target:
     limit_tokens: float
     """What the messages may weigh at most."""
     aim_tokens: float
-    """What they should weigh after the cut, at most `limit_tokens`."""
+    """What they should weigh after the cut, if the newest exchanges get their least share."""
     summary_tokens: float
     """What a summary is counted with."""
     keep_messages: int | None = None
@@ -188,6 +191,7 @@ class _Cut:
         self._old = old_summary
         self._done: list[tuple[Action, str, float] | None] = [None] * len(parts)
         self._after = target.summary_tokens
+        self._aim = target.aim_tokens
         self._tail: list[int] = []
 
     def fix(self, reasons: dict[int, str]) -> None:
@@ -208,6 +212,8 @@ class _Cut:
     def fill_tail(self) -> None:
         """Keep the newest of the others, one after the other, as far as the aim and the number allow."""
         kept = sum(self._parts[place].messages for place in self._tail)
+        least = self._after + LEAST_TAIL_SHARE * self._target.limit_tokens
+        self._aim = min(self._target.limit_tokens, max(self._target.aim_tokens, least))
         full = False
         for place in range(len(self._parts) - 1, -1, -1):
             if self._done[place] is not None:
@@ -225,7 +231,7 @@ class _Cut:
         unit, most = self._parts[place], self._target.keep_messages
         if unit.first == self._old or (most is not None and kept + unit.messages > most):
             return False
-        room = self._target.aim_tokens - self._after
+        room = self._aim - self._after
         if unit.tokens <= room:
             self._set(place, "keep", RECENT, unit.tokens)
             return True
@@ -278,6 +284,7 @@ class _Cut:
             return unchanged(self._parts, self._target.limit_tokens, WAITS if bound else EXHAUSTED)
         if made.progress_share < LEAST_PROGRESS_SHARE:
             why = f"no progress: it would take out {max(0.0, made.progress_share):.1%}"
+            why = why if before <= made.limit_tokens else f"{why}; {_too_heavy(made)}"
             return unchanged(self._parts, self._target.limit_tokens, why)
         if not made.met:
             return Plan(steps, before, self._after, self._target.limit_tokens, _too_heavy(made))

@@ -109,6 +109,18 @@ def _ends(text: str, most_chars: int) -> str:
     return f"{text[:before]}{notes.inside(len(text) - before - after)}{text[len(text) - after :]}"
 
 
+def away(arguments: str) -> str:
+    """What stands in for arguments that were put away; "" where they were not."""
+    if ARGUMENTS_KEY not in arguments[: len(ARGUMENTS_KEY) + 4]:
+        return ""
+    try:
+        value = json.loads(arguments)
+    except ValueError:
+        return ""
+    shown = value.get(ARGUMENTS_KEY) if isinstance(value, dict) and len(value) == 1 else ""
+    return shown if isinstance(shown, str) else ""
+
+
 def preview(text: str) -> str:
     """One line that says what was offloaded."""
     return f"{line_count(text):,} lines, {len(text):,} characters, offloaded whole"

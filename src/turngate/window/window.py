@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
-from turngate.errors import StoreError, TurngateError, WireError
+from turngate.errors import StoreError, TurngateError, UnknownContentError, WireError
 from turngate.settings import WindowSettings
 from turngate.store import to_text
 from turngate.tokens import Calibration
@@ -187,7 +187,7 @@ class Window:
     def transcript(
         self, messages: Sequence[Message] = (), *, index: int | None = None, speaker: str = ""
     ) -> list[Message]:
-        """The conversation's messages, those out of view first, word for word.
+        """The conversation's messages, those out of view first, word for word, long texts whole.
 
         Args:
             messages: the list as it is sent now; records in it are left out.
@@ -202,9 +202,8 @@ class Window:
         gone = [message for span in (note.spans if note else ()) for message in self._span(span[2])]
         now = [message for message in messages if not frame.text_of(message)]
         found = [each for each in (*gone, *now) if not speaker or transcript.speaker(each) == speaker]
-        if index is None:
-            return found
-        return [found[index]] if -len(found) <= index < len(found) else []
+        found = found if index is None else found[index:][:1] if -len(found) <= index < len(found) else []
+        return [compaction.restored(each, self._last_wire, self._whole) for each in found]
 
     # The first half: what is to be done
 
@@ -470,6 +469,12 @@ class Window:
         return self._store().put(
             data, session=self.session, turn=self._turn(), kind=kind, tool=tool, call_id=call_id, call=call
         )
+
+    def _whole(self, ref: str) -> str | None:
+        try:
+            return self._store().get(ref, session=self.session).text
+        except UnknownContentError:
+            return None
 
     def _span(self, ref: str) -> list[Message]:
         original = self._store().get(ref, session=self.session)
