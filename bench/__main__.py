@@ -11,6 +11,7 @@ BENCHES = {
     "rival": "DIR: the same for headroom-ai and for first-and-last, with the ratios",
     "replay": "DIR: what recorded sessions would have cost, under four arms at four providers",
     "turn": "what the injected block costs in time and in bytes, early and late in a session",
+    "ledger": "[DIR]: loading a long session, growth on disk; with DIR breaks of the prefix in replay",
     "tokens": "DIR: error of the token estimate against exact counts",
     "memory": "time and peak memory of shortening logs up to 50 MB",
     "startup": "import and command-line start, size of a core installation",
@@ -20,6 +21,8 @@ BENCHES = {
 #: What `all` leaves out: it installs another package of half a gigabyte.
 ON_REQUEST = {"rival"}
 NEED_CORPUS = {"fidelity", "replay", "rival", "tokens"}
+#: These do more with one.
+TAKE_CORPUS = NEED_CORPUS | {"ledger"}
 
 
 def usage() -> str:
@@ -38,7 +41,7 @@ def run_all(argv: list[str]) -> int:
     codes = []
     for name in names:
         print(f"\n== {name}", flush=True)
-        codes.append(run(name, argv if name in NEED_CORPUS else []))
+        codes.append(run(name, argv if name in TAKE_CORPUS else []))
     return max(codes)
 
 

@@ -199,6 +199,11 @@ def test_the_store_s_limits_spare_what_a_live_session_was_sent(make_store, make_
     assert sql(make_store, "SELECT count(*) FROM ledger_value") == [(1,)]
     assert [row.session for row in store.ledger.requests("live")] == ["live"]
     assert store.ledger.requests("old") == []
+    edited = [USER | {"content": "do it now"}, CALL, RESULT]
+    assert (
+        shown(make_ledger(policy=Policy("2"), session="live").apply(request("chat", edited)))[-1] == "[red]"
+    )
+    assert sql(make_store, "SELECT count(*) FROM ledger_decision") == [(1,)]
     assert make_ledger(policy=Policy("2"), session="old").prepare(request("chat", old)).decided == 3
 
 

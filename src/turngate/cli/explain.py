@@ -1,4 +1,4 @@
-"""`explain`: what a session's turns were given besides the conversation, and why."""
+"""`explain`: what a session's turns were given besides the conversation, and where its prefix broke."""
 
 from __future__ import annotations
 
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
     from turngate.cli.app import Given
     from turngate.flow import Past, SectionReport
+    from turngate.store.ledger import RequestRow
+
+#: Breaks that are shown, the latest ones; a session with more of them has one cause for all.
+_SHOWN_BREAKS = 100
 
 
 @click.command(short_help="Show what was injected into a session's turns, and why.")
@@ -31,16 +35,33 @@ def explain(given: Given, session: str, turn: int | None, as_json: bool) -> int:
 
     A section that is "in view" was injected in an earlier turn and has not changed. Turns in which nothing
     was said are left out. The last hundred others are remembered, the newest with their text.
+
+    Below them stands every request that did not begin with what was sent before, so that the provider's cache
+    was of no use: where the two part, and why.
     """
     with open_existing(given) as gate:
         blocks = [past for past in flow.past_blocks(gate.store, session) if turn in {None, _turn(past)}]
-    if not blocks:
+        requests = gate.store.ledger.requests(session, limit=_SHOWN_BREAKS, broken=True)
+        breaks = [row for row in reversed(requests) if turn in {None, row.turn}]
+        sent = bool(gate.store.ledger.requests(session, limit=1))
+    if not blocks and not breaks and not (sent and turn is None):
         where = f"session {session!r}" if turn is None else f"turn {turn} of session {session!r}"
         raise UnknownContentError(
             f"nothing was injected into {where} that is remembered; without --turn, explain lists what is"
         )
-    value = {"session": session, "turns": [_as_dict(past) for past in blocks]}
-    answer(value, as_json=as_json, show=lambda: _show(blocks, with_text=turn is not None))
+    value = {
+        "session": session,
+        "turns": [_as_dict(past) for past in blocks],
+        "breaks": [_break_as_dict(row) for row in breaks],
+    }
+
+    def show() -> None:
+        if blocks:
+            _show(blocks, with_text=turn is not None)
+        if breaks or sent:
+            _show_breaks(breaks)
+
+    answer(value, as_json=as_json, show=show)
     return 0
 
 
@@ -59,6 +80,27 @@ def _as_dict(past: Past) -> dict[str, Any]:
         "sections": [asdict(section) for section in report.sections],
         "text": past.text,
     }
+
+
+def _break_as_dict(row: RequestRow) -> dict[str, Any]:
+    return {
+        "request": row.seq,
+        "turn": row.turn,
+        "epoch": row.epoch,
+        "reason": row.reason,
+        "message": row.place if row.place >= 0 else None,
+        "detail": row.detail,
+        "at": row.at,
+    }
+
+
+def _show_breaks(breaks: list[RequestRow]) -> None:
+    out = console()
+    for row in breaks:
+        line = f"request {row.seq} in turn {row.turn} broke the prefix: {row.reason} ({row.detail})"
+        out.print(Text(line), soft_wrap=True)
+    if not breaks:
+        out.print(Text("every request began with what was sent before"), soft_wrap=True)
 
 
 def _show(blocks: list[Past], *, with_text: bool) -> None:

@@ -187,8 +187,8 @@ class LedgerStore(Protocol):
         """Write what is not there yet, durably; returns what is there now under the entry's keys."""
         ...
 
-    def requests(self, session: str, *, limit: int = 16) -> list[RequestRow]:
-        """The session's latest requests, newest first."""
+    def requests(self, session: str, *, limit: int = 16, broken: bool = False) -> list[RequestRow]:
+        """The session's latest requests, newest first; with `broken` those whose prefix broke."""
         ...
 
     def chain(self, tip: bytes) -> list[NodeRow]:
@@ -263,14 +263,14 @@ class SqliteLedger:
             self._limits.make_room(size, now)
             return self._connections.write(job)
 
-    def requests(self, session: str, *, limit: int = 16) -> list[RequestRow]:
-        """The session's latest requests, newest first."""
+    def requests(self, session: str, *, limit: int = 16, broken: bool = False) -> list[RequestRow]:
+        """The session's latest requests, newest first; with `broken` those whose prefix broke."""
         query = (
             "SELECT session, tip, depth, tools, system, epoch, policy, turn, reason, place, detail, seq, at "
-            "FROM ledger_request WHERE session = ? ORDER BY seq DESC LIMIT ?"
+            "FROM ledger_request WHERE session = ? AND (reason <> '' OR NOT ?) ORDER BY seq DESC LIMIT ?"
         )
         with store_errors(self._path), self._connections.reader() as conn:
-            rows = conn.execute(query, (records.name(session), limit)).fetchall()
+            rows = conn.execute(query, (records.name(session), broken, limit)).fetchall()
         return [RequestRow(records.unname(row[0]), *row[1:]) for row in rows]
 
     def chain(self, tip: bytes) -> list[NodeRow]:
@@ -312,7 +312,8 @@ def forget(conn: Connection, *, live: str, live_since: float, older_than: float)
     conn.execute(f"{live} DELETE FROM ledger_request WHERE at < :older_than AND NOT ({pinned})", times)
     conn.execute("DELETE FROM ledger_edit WHERE node NOT IN (SELECT key FROM ledger_node)")
     conn.execute(
-        """DELETE FROM ledger_decision WHERE at < :older_than AND at < :live_since
+        f"""{live} DELETE FROM ledger_decision WHERE at < :older_than AND at < :live_since
+        AND owner NOT IN (SELECT id FROM live WHERE id IS NOT NULL)
         AND value NOT IN (SELECT value FROM ledger_edit)""",
         times,
     )
@@ -339,9 +340,9 @@ def _write(conn: Connection, entry: Entry, packed: Mapping[str, tuple[int, str, 
     for key, edits in entry.attached:
         _write_edits(conn, key, entry.session, edits or (_NOTHING,), keys)
     conn.executemany(
-        "INSERT OR IGNORE INTO ledger_decision VALUES (?, ?, ?, ?, ?, ?)",
+        "INSERT OR IGNORE INTO ledger_decision VALUES (?, ?, ?, ?, ?, ?, ?)",
         [
-            (entry.scope, records.name(call), content, row.sha256, row.origin, now)
+            (entry.scope, records.name(call), content, row.sha256, row.origin, records.name(entry.owner), now)
             for call, content, row in entry.decisions
         ],
     )

@@ -113,6 +113,7 @@ _LEDGER = (
         content TEXT NOT NULL,
         value TEXT NOT NULL,
         origin TEXT NOT NULL,
+        owner TEXT NOT NULL,
         at REAL NOT NULL,
         PRIMARY KEY (scope, call, content)
     ) WITHOUT ROWID""",
