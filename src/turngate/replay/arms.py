@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, cast
 import orjson
 
 from turngate.events import label
+from turngate.flow import FlowKeeper
 from turngate.gate import Gate
 from turngate.replay.shelf import Shelf
 from turngate.replay.weigh import message_tokens
@@ -20,6 +21,7 @@ from turngate.wire import VIEWS, Message, Path, ToolResult, View, Wire, splice
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from turngate.ingress import Arrival
     from turngate.replay.recorded import Entry
     from turngate.session import Session
     from turngate.settings import Settings
@@ -224,9 +226,21 @@ def _mask(sheet: Sheet, _: Settings) -> Arm:
     return _Mask(sheet)
 
 
+class _NoBlocks(FlowKeeper):
+    """Takes no note of what blocks are made from: a replay renders none, and results don't depend on it."""
+
+    def result(self, arrival: Arrival, shown: str) -> None:
+        """Nothing to note."""
+
+    def at_turn(self, turn: int) -> None:
+        """Nothing to note."""
+
+
 def _turngate(sheet: Sheet, settings: Settings) -> Arm:
     """The gate itself, with a store that is gone with the replay."""
-    session = Gate(cast("Store", Shelf()), settings).session("replay")
+    store = cast("Store", Shelf())
+    session = Gate(store, settings).session("replay")
+    session.flow = _NoBlocks(session.id, settings, lambda: store)
 
     def decide(result: ToolResult, text: str) -> str:
         return session.tool_result(

@@ -154,7 +154,7 @@ def _conversation(
 ) -> Iterator[Transcript]:
     """A list of messages, or an object that holds one, at ``node`` in ``body``."""
     try:
-        value = value_of(body, node)
+        value = _value(body, node)
         wire = sniff(value)
         if wire is None:
             text = 'not a session: a list of messages, each with a "role", was expected'
@@ -172,6 +172,14 @@ def _conversation(
     )
     model = value.get("model") if isinstance(value, Mapping) else None
     yield Transcript(name, wire, wire, (Epoch(entries),), head, model if isinstance(model, str) else "")
+
+
+def _value(body: bytes, node: Node) -> Any:
+    """The value of a node; what the fast parser refuses, lone surrogates say, is read span by span."""
+    try:
+        return orjson.loads(memoryview(body)[node.start : node.end])
+    except orjson.JSONDecodeError:
+        return value_of(body, node)
 
 
 def _line_of(body: bytes, numbers: Sequence[int]) -> _LineOf:
