@@ -73,9 +73,10 @@ class Maker:
         return {"role": "user", "content": said}
 
     def answer(self) -> dict[str, Any]:
+        said = text(self.rng).rstrip()  # a last answer must not end in white space
         if self.wire == "anthropic" and self.thinking and self.rng.randint(0, 1):
-            return {"role": "assistant", "content": [*self.think(), {"type": "text", "text": text(self.rng)}]}
-        return {"role": "assistant", "content": text(self.rng)}
+            return {"role": "assistant", "content": [*self.think(), {"type": "text", "text": said}]}
+        return {"role": "assistant", "content": said}
 
     def think(self) -> list[dict[str, Any]]:
         self.signed += 1

@@ -160,9 +160,9 @@ def _fixed(
             reason = next((pinned[at] for at in range(unit.first, unit.end) if at in pinned), "")
             if reason:
                 fixed[place] = reason
-    places = range(len(parts) - 1, -1, -1)
-    newest = next((at for at in places if parts[at].asked and parts[at].first != old_summary), -1)
-    spoken = next((at for at in places if at > newest and parts[at].spoken), -1)
+    others = [at for at in range(len(parts) - 1, -1, -1) if parts[at].first != old_summary]
+    newest = next((at for at in others if parts[at].asked), -1)
+    spoken = next((at for at in others if at > newest and parts[at].spoken), -1)
     for place in (newest, spoken):
         if place >= 0:
             fixed.setdefault(place, NEWEST_REQUEST if parts[place].user else SPOKEN)

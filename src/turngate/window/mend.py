@@ -132,7 +132,9 @@ class _ChatMender(_Mender):
             out.append(message)
             owed = self.owed(at)
             self.moved(at, owed)
-            out += [found or _stub(call_id) for _, call_id, found in sorted(owed, key=lambda each: each[0])]
+            # As they came; what was never answered, last.
+            owed.sort(key=lambda each: (each[0] < 0, each[0]))
+            out += [found or _stub(call_id) for _, call_id, found in owed]
         return out
 
 
