@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import re
+import select
 import sqlite3
 import subprocess
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -16,6 +21,10 @@ from turngate.gate import Gate
 from turngate.settings import Settings
 
 TOOLSETS = "terminal,file,todo,turngate,context_engine"
+PIXEL = (
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5"
+    "ErkJggg=="
+)
 
 
 @dataclass
@@ -72,6 +81,73 @@ class Process:
         self._process.wait(30)
         self._process.stdout.close()
         self._log.close()
+
+
+class Screen:
+    """The interactive program in a terminal of its own; a context manager."""
+
+    def __init__(self, agent: Agent, args: tuple[str, ...]):
+        self._main, side = pty.openpty()
+        self._process = subprocess.Popen(
+            [str(environment.BIN / "hermes"), "chat", "--cli", *args],
+            cwd=agent.work,
+            env=agent.environ | {"TERM": "xterm", "COLUMNS": "120", "LINES": "40"},
+            stdin=side,
+            stdout=side,
+            stderr=side,
+            start_new_session=True,
+        )
+        os.close(side)
+        self._seen = b""
+
+    def enter(self, line: str, until: str, seconds: float = 40) -> str:
+        """Type a line, and wait for a text that was not there before; what has been shown since."""
+        begun = len(self._seen)
+        os.write(self._main, line.encode())
+        self._read(0.6)
+        os.write(self._main, b"\r")
+        return self.wait(until, seconds, begun)
+
+    def wait(self, until: str, seconds: float = 40, begun: int = 0) -> str:
+        end = time.monotonic() + seconds
+        while until not in self._plain(begun):
+            if time.monotonic() > end:
+                raise AssertionError(f"no {until!r} in: {self._plain(begun)[-3000:]}")
+            self._read(0.2)
+        self._read(1.0)
+        return self._plain(begun)
+
+    def _plain(self, begun: int) -> str:
+        text = self._seen[begun:].decode(errors="replace")
+        return _CONTROL.sub("", text)
+
+    def _read(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            ready, _, _ = select.select([self._main], [], [], left)
+            if ready:
+                try:
+                    self._seen += os.read(self._main, 65536)
+                except OSError:
+                    return
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            os.write(self._main, b"/quit")
+            self._read(0.5)
+            os.write(self._main, b"\r")
+            self._read(3)
+        finally:
+            if self._process.poll() is None:
+                self._process.terminate()
+            self._process.wait(20)
+            os.close(self._main)
+
+
+_CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07|\r")
 
 
 class Agent:
@@ -143,6 +219,10 @@ class Agent:
     def process(self) -> Process:
         """A process of the agent in which several conversations can go on."""
         return Process(self)
+
+    def screen(self, *args: str) -> Screen:
+        """The interactive program."""
+        return Screen(self, args)
 
     def rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         """Rows of the host's own database."""

@@ -84,12 +84,12 @@ def wait_for(true: Callable[[], Any], seconds: float = 20) -> bool:
 
 
 def by_conversation(scripts: dict[str, list[Scripted]]) -> Scripted:
-    """A script for each conversation, told apart by how its first user message begins."""
+    """A script for each conversation, told apart by how a user message in it begins."""
     turn = dict.fromkeys(scripts, 0)
 
     def step(request: Request) -> Step:
-        first = next(message["content"] for message in request.messages if message["role"] == "user")
-        name = next(name for name in scripts if first.startswith(name))
+        asked = [str(message["content"]) for message in request.messages if message["role"] == "user"]
+        name = next(name for name in scripts for text in asked if text.startswith(name))
         scripted = scripts[name][turn[name]]
         turn[name] += 1
         return scripted(request) if callable(scripted) else scripted
@@ -111,6 +111,7 @@ class Stub:
         #: What went wrong in a scripted function; the test that wrote it must hear of it.
         self.faults: list[Exception] = []
         self.reports_usage = reports_usage
+        self._answered = 0
         self._lock = threading.Lock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
@@ -132,7 +133,9 @@ class Stub:
                 return say("HELPER-TEXT")
             scripted = self.script[min(len(self.requests), len(self.script) - 1)]
             self.requests.append(request)
-            number = len(self.requests)
+            # Ids of calls are unique over all scripts, or the host would drop results as repeated.
+            self._answered += 1
+            number = self._answered
         try:
             step = scripted(request) if callable(scripted) else scripted
         except Exception as error:  # noqa: BLE001 - the test looks at them

@@ -8,14 +8,10 @@ from pathlib import Path
 
 import pytest
 from giant import report
-from hermes_agent import TOOLSETS, Agent
+from hermes_agent import PIXEL, TOOLSETS, Agent
 from hermes_wire import breaks, marker_id, output
 from stub import by_conversation, call, say, terminal, wait_for
 
-PIXEL = (
-    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5"
-    "ErkJggg=="
-)
 COUNTING = "".join(f"{number}\n" for number in range(1, 3001)).rstrip("\n")
 ORIENTATION = "[turngate: first-turn orientation]"
 

@@ -69,6 +69,7 @@ class Host:
         self._lock = threading.RLock()
         self._talks: OrderedDict[str, Talk] = OrderedDict()
         self._off: set[str] = set()
+        self._thread = threading.local()
 
     @property
     def settings(self) -> Settings:
@@ -76,8 +77,20 @@ class Host:
         return self.gate.settings
 
     def session(self, session_id: str, *, turn_id: str = "", task_id: str = "") -> Session:
-        """The session of that id. One that the host began in place of another has that one for its parent."""
+        """The session of that id, for which this thread works now.
+
+        One that the host began in place of another has that one for its parent.
+        """
+        self.bind(session_id)
         return self.gate.session(session_id, parent=_origin(session_id, turn_id, task_id))
+
+    def bind(self, session_id: str) -> None:
+        """This thread works for that session now."""
+        self._thread.session_id = session_id
+
+    def bound_session(self) -> str:
+        """The session that this thread works for, as far as the hooks were told."""
+        return getattr(self._thread, "session_id", "") or current_session()
 
     def talk(self, session_id: str) -> Talk:
         """What is remembered of a session."""

@@ -30,6 +30,7 @@ _MESSAGES = (
     " WHERE session_id = ? AND {which} ORDER BY id"
 )
 _WHICH = {"now": "active = 1", "before": "active = 0 AND compacted = 1"}
+_PARTS = "\x00json:"
 _RECENT = "SELECT content FROM messages WHERE role = 'tool' ORDER BY id DESC LIMIT ?"
 
 
@@ -140,7 +141,7 @@ def _rows(path: Path, sql: str, *values: object) -> Iterator[tuple[Any, ...]]:
 
 def _message(row: Sequence[Any]) -> dict[str, Any]:
     role, content, sent, calls, call_id, tool = row
-    message: dict[str, Any] = {"role": role, "content": sent or content or ""}
+    message: dict[str, Any] = {"role": role, "content": sent or _content(content or "")}
     if calls:
         message["tool_calls"] = [_call(call) for call in json.loads(calls)]
     if role == "tool":
@@ -148,6 +149,11 @@ def _message(row: Sequence[Any]) -> dict[str, Any]:
         if tool:
             message["name"] = tool
     return message
+
+
+def _content(stored: str) -> Any:
+    """A message's content; the host writes one of several parts as JSON behind a mark."""
+    return json.loads(stored.removeprefix(_PARTS)) if stored.startswith(_PARTS) else stored
 
 
 def _call(call: dict[str, Any]) -> dict[str, Any]:
