@@ -17,13 +17,10 @@ _MISSES = 200
 def select(scores: Scores, tokens: list[float], budget_tokens: float) -> list[int]:
     """The indices of the units to show, ascending; never none where there is a unit."""
     total = scores.total
-    ranked = [
-        (score / (tokens[index] + COST_OFFSET_TOKENS) ** COST_EXPONENT, -index)
-        for index, score in enumerate(total)
-        if score >= FLOOR
-    ]
-    ranked.sort(reverse=True)
-    order = [-negative for _, negative in ranked]
+    worth = [index for index, score in enumerate(total) if score >= FLOOR]
+    rank = {index: total[index] / (tokens[index] + COST_OFFSET_TOKENS) ** COST_EXPONENT for index in worth}
+    # Stable in reverse, too: of equals the first comes first.
+    order = sorted(worth, key=rank.__getitem__, reverse=True)
     kept, left = fill(order, tokens, budget_tokens)
     if scores.findings:
         more = [index for index in order if index in scores.findings and index not in kept]

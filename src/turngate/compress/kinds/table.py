@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import repeat
+from operator import contains
 
 from turngate.compress.call import Doc, Sample
 from turngate.compress.lines import Shown, Ways, shorten_lines
@@ -30,6 +32,8 @@ def separator(lines: tuple[str, ...] | list[str]) -> str:
     if len(lines) < LEAST_LINES:
         return ""
     for mark in SEPARATORS:
+        if not any(map(contains, lines[:LEAST_LINES], repeat(mark))):
+            continue
         count, lines_with = Counter(line.count(mark) for line in lines).most_common(1)[0]
         if count and lines_with >= LEAST_SHARE * len(lines):
             return mark
