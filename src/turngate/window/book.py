@@ -19,6 +19,7 @@ import orjson
 from turngate.errors import StoreConflictError
 from turngate.ledger.canonical import child_key, digest, root_key
 from turngate.store.ledger import DecisionRow, Entry
+from turngate.window.record.frame import Span
 from turngate.window.units import SYSTEM_ROLES, Message
 
 if TYPE_CHECKING:
@@ -86,8 +87,8 @@ class SummaryNote:
     """What it says, as data; a later one begins with it."""
     prose: str
     """What a model wrote; "" if none did."""
-    spans: tuple[tuple[int, int, str, int], ...]
-    """Of each stored span: first and last message, id of its marker, bytes."""
+    spans: tuple[Span, ...]
+    """All that was stored, oldest first."""
 
 
 class Chain:
@@ -178,7 +179,7 @@ class Book:
         data = self._get(_SUMMARY, name)
         if data is None:
             return None
-        spans = tuple((int(a), int(b), str(c), int(d)) for a, b, c, d in data["spans"])
+        spans = tuple((int(a), int(b), str(c), int(d), str(e)) for a, b, c, d, e in data["spans"])
         return SummaryNote(data["text"], data["facts"], data["prose"], spans)
 
     def clean(self, value: Any) -> Any:

@@ -26,7 +26,7 @@ from turngate.wire import Wire
 _EXCERPT_SHARE: Final = 0.02
 _EXCERPT_TOKENS: Final = (80, 800)
 #: The first request is quoted whole as long as it takes no more than this share of the limit.
-FIRST_REQUEST_SHARE: Final = 0.3
+FIRST_REQUEST_SHARE: Final = 0.5
 #: The recent pace is that of so many calls.
 _PACE_CALLS: Final = 8
 #: The record's frame: its marker, what it says of itself, its end; and a line for each part that it lists.

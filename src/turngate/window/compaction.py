@@ -7,14 +7,16 @@ store before the list that lacks it is handed out.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from turngate import ingress, marker
 from turngate.compress import shorten
+from turngate.events import label
 from turngate.marker import Marker
-from turngate.store import to_bytes
+from turngate.store import to_bytes, to_text
 from turngate.window import offload
 from turngate.window.measure import Sizes
 from turngate.window.offload import Leaf
@@ -22,6 +24,11 @@ from turngate.window.record import digest, frame, transcript
 from turngate.window.record.facts import Facts, gather
 from turngate.window.request import Place
 from turngate.window.units import SYSTEM_ROLES, Message, Unit, shapes
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 if TYPE_CHECKING:
     from turngate.store import Stored
@@ -36,9 +43,15 @@ Put = Callable[[bytes, str, str, str, str], "Stored"]
 #: Of markers that are written here; those of results that were shortened when they arrived say ``inline``.
 MODE: Final = "engine"
 TRANSCRIPT_KIND: Final = "transcript"
+SKELETON_KIND: Final = "skeleton"
 #: What the marker of an offloaded text weighs beside the excerpt.
 _MARKER_TOKENS: Final = 60
 _LONGEST_CALL_CHARS: Final = 2_000
+#: Results from this length on are stored by themselves when they go.
+_APART_CHARS: Final = 120
+#: What of them stays in the transcript: mostly the end, which says how it came out.
+_APART_TOKENS: Final = 120
+_APART_HEAD_SHARE: Final = 0.25
 
 
 class Offloader:
@@ -204,18 +217,74 @@ class Removed:
     """Number of the first message that went now."""
 
 
-def remove(messages: Sequence[Message], wire: Wire, old: SummaryNote | None, put: Put) -> Removed:
-    """Store the messages that go, whole and readable. Raises a `StoreError` if that cannot be done."""
+def remove(
+    messages: Sequence[Message], wire: Wire, old: SummaryNote | None, put: Put, ours: Callable[[str], bool]
+) -> Removed:
+    """Store the messages that go, whole and readable. Raises a `StoreError` if that cannot be done.
+
+    Long results are stored each by itself, under the call that brought them about, as a search wants them;
+    the transcript has a marker in their place.
+    """
     before = Facts.from_dict(old.facts) if old else Facts()
     first = before.messages
-    text, _ = transcript.render(messages, wire, first=first)
+    facts = gather(before, messages, wire, first=first)
+    apart = _Apart(put, ours, facts.markers)
+    text, skeleton = transcript.render(apart.all(messages, wire), wire, first=first)
     last = first + len(messages) - 1
     stored = put(to_bytes(text), TRANSCRIPT_KIND, "", "", f"earlier messages {first}-{last}")
-    spans: tuple[Span, ...] = (*(old.spans if old else ()), (first, last, stored.id, stored.size))
-    facts = gather(before, messages, wire, first=first)
+    # Packed, so that a search does not come upon it.
+    bones = put(zstd.compress(to_bytes(skeleton)), SKELETON_KIND, "", "", "")
+    span = (first, last, stored.id, stored.size, bones.id)
+    spans: tuple[Span, ...] = (*(old.spans if old else ()), span)
     if len(spans) > 1:
         stored = put(to_bytes(frame.contents(spans)), TRANSCRIPT_KIND, "", "", "list of earlier messages")
     return Removed(facts, spans, stored.id, stored.size, first)
+
+
+def read_span(span: Span, get: Callable[[str], bytes]) -> list[Message]:
+    """The messages of a span, as they were when they went; `get` gives stored bytes by id."""
+    skeleton = to_text(zstd.decompress(get(span[4])))
+    return list(transcript.parse(to_text(get(span[2])), skeleton))
+
+
+class _Apart:
+    """Stores long results by themselves."""
+
+    def __init__(self, put: Put, ours: Callable[[str], bool], markers: dict[str, str]) -> None:
+        self._put = put
+        self._ours = ours
+        self._markers = markers
+
+    def all(self, messages: Sequence[Message], wire: Wire) -> list[Message]:
+        """The messages with markers in the place of long results."""
+        calls: dict[str, Leaf] = {}
+        out: list[Message] = []
+        for message in messages:
+            changes: dict[Path, Any] = {}
+            for leaf in offload.leaves(message, wire):
+                if leaf.what == "arguments":
+                    calls[leaf.call_id] = leaf
+                elif leaf.what == "result" and self._is_long(leaf.text):
+                    changes[leaf.path] = self._away(leaf, calls.get(leaf.call_id))
+            out.append(offload.replaced(message, changes) if changes else message)
+        return out
+
+    def _is_long(self, text: str) -> bool:
+        if len(text) < _APART_CHARS:
+            return False
+        known = marker.parse(text)
+        return known is None or not self._ours(known.hash)
+
+    def _away(self, leaf: Leaf, call: Leaf | None) -> str:
+        tool, args = (call.name, call.text) if call else (leaf.name, "")
+        about = f"{tool} {args}"[:_LONGEST_CALL_CHARS].strip()
+        stored = self._put(to_bytes(leaf.text), leaf.what, tool, leaf.call_id, about)
+        self._markers[stored.id] = label(tool, args)
+        sort = ingress.marker_type(tool)
+        sign = Marker(stored.id, sort, stored.size, MODE, offload.preview(leaf.text), (("kind", leaf.what),))
+        seen = offload.excerpt(leaf.text, _APART_TOKENS, head_share=_APART_HEAD_SHARE)
+        shown = f"{marker.render(sign)}\n{seen}"
+        return shown if len(shown) < len(leaf.text) else leaf.text
 
 
 def body(

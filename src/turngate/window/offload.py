@@ -78,33 +78,39 @@ def stand_in(leaf: Leaf, shown: str, wire: Wire) -> Any:
     return kept if wire == "anthropic" else json.dumps(kept, ensure_ascii=False)
 
 
-def excerpt(text: str, most_tokens: float, count: Callable[[str], float] = tokens.estimate) -> str:
+def excerpt(
+    text: str,
+    most_tokens: float,
+    count: Callable[[str], float] = tokens.estimate,
+    *,
+    head_share: float = _HEAD_SHARE,
+) -> str:
     """The beginning and the end of a text, and a note of what is hidden between; by lines where it can be."""
     most_chars = max(_LEAST_CHARS, int(most_tokens * _CHARS_PER_TOKEN))
     if len(text) <= most_chars and count(text) <= most_tokens:
         return text
     shown = text
     while most_chars >= _LEAST_CHARS:
-        shown = _ends(text, most_chars)
+        shown = _ends(text, most_chars, head_share)
         if count(shown) <= most_tokens:
             break
         most_chars = int(most_chars * _DENSER_SHARE)
     return shown
 
 
-def _ends(text: str, most_chars: int) -> str:
+def _ends(text: str, most_chars: int, head_share: float) -> str:
     if len(text) <= most_chars:
         return text
     notes = Notes(tag_for(text))
     lines = split_lines(text)
-    head = _fitting(lines, int(most_chars * _HEAD_SHARE))
+    head = _fitting(lines, int(most_chars * head_share))
     tail = _fitting(lines[len(head) :][::-1], most_chars - sum(map(len, head)))[::-1]
     hidden = len(lines) - len(head) - len(tail)
     if head and hidden > 0:
         gap = notes.gap(len(head) + 1, len(head) + hidden)
         above = "".join(line.rstrip("\n") + "\n" for line in head)
         return above + gap + "".join("\n" + line.rstrip("\n") for line in tail)
-    before = int(most_chars * _HEAD_SHARE)
+    before = int(most_chars * head_share)
     after = most_chars - before
     return f"{text[:before]}{notes.inside(len(text) - before - after)}{text[len(text) - after :]}"
 

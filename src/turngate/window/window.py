@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from turngate.errors import StoreError, TurngateError, UnknownContentError, WireError
 from turngate.settings import WindowSettings
-from turngate.store import to_text
 from turngate.tokens import Calibration
 from turngate.window import compaction, outcome, thinking
 from turngate.window.book import Book, Chain, State, epoch_name
@@ -199,7 +198,11 @@ class Window:
         """
         room = self._room(self._last_wire)
         note = room.book.note(room.book.load().summary)
-        gone = [message for span in (note.spans if note else ()) for message in self._span(span[2])]
+        gone = [
+            message
+            for span in (note.spans if note else ())
+            for message in compaction.read_span(span, self._bytes)
+        ]
         now = [message for message in messages if not frame.text_of(message)]
         found = [each for each in (*gone, *now) if not speaker or transcript.speaker(each) == speaker]
         found = found if index is None else found[index:][:1] if -len(found) <= index < len(found) else []
@@ -281,7 +284,7 @@ class Window:
         messages = case.messages
         gone = tuple(messages[at] for at in made.summarised if at != case.old_index)
         note = case.old[1] if case.old else None
-        removed = compaction.remove(gone, case.wire, note, self._put) if gone else None
+        removed = compaction.remove(gone, case.wire, note, self._put, self._ours) if gone else None
         style = Style(
             most_tokens=min(case.limits.summary_tokens, self.settings.max_chunk_tokens / 4),
             chunk_tokens=self.settings.max_chunk_tokens,
@@ -462,8 +465,11 @@ class Window:
             self._sizes,
             excerpt_tokens=excerpt_tokens(case.limits),
             put=self._put,
-            ours=lambda ref: bool(self._store().known([ref], session=self.session)),
+            ours=self._ours,
         )
+
+    def _ours(self, ref: str) -> bool:
+        return bool(self._store().known([ref], session=self.session))
 
     def _put(self, data: bytes, kind: str, tool: str, call_id: str, call: str) -> Stored:
         return self._store().put(
@@ -476,9 +482,8 @@ class Window:
         except UnknownContentError:
             return None
 
-    def _span(self, ref: str) -> list[Message]:
-        original = self._store().get(ref, session=self.session)
-        return list(transcript.parse(to_text(original.data))[1])
+    def _bytes(self, ref: str) -> bytes:
+        return self._store().get(ref, session=self.session).data
 
 
 def _endpoint(settings: WindowSettings) -> Endpoint | None:

@@ -81,6 +81,13 @@ def _errors(facts: Facts) -> Iterator[str]:
         yield f"[{number}] {one_line(call, 120)}: {line}"
 
 
+def _past_errors(facts: Facts) -> Iterator[str]:
+    still = {number for _, number in facts.errors.values()}
+    for number, line in reversed(facts.past_errors):
+        if number not in still:
+            yield f"[{number}] {line}"
+
+
 def _decisions(facts: Facts) -> Iterator[str]:
     for number, line in reversed(facts.decisions):
         yield f"[{number}] {line}"
@@ -124,6 +131,7 @@ class _Section:
 _SECTIONS: Final = (
     _Section("Still to do, as stated last", 0.25, lambda facts: iter(facts.todos)),
     _Section("Errors still open", 0.2, _errors),
+    _Section("Errors met on the way, newest first", 0.25, _past_errors),
     _Section("Later requests, newest first", 0.35, _requests),
     _Section("Decided or found out, newest first", 0.25, _decisions),
     _Section("Files, newest first", 0.25, _files),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
@@ -49,6 +49,13 @@ _DECISION: Final = re.compile(
     r"|must not|should not|do not|don't|agreed|therefore|because)\b",
     re.IGNORECASE,
 )
+#: A result whose last line is an error's, though nothing says that the call failed.
+_ERROR_ENDING: Final = re.compile(
+    r"^\s*(?:[\w.]{0,80}(?:Error|Exception|Interrupt|Exit)\b.{0,400}"
+    r"|(?:\w[\w. /-]{0,80}: )?(?:error|fatal|ERROR)\b.{0,400})\Z",
+    re.MULTILINE,
+)
+_ENDING_CHARS: Final = 600
 _SENTENCE: Final = re.compile(r"[^\n.!?]*(?:[.!?](?!\s|$)[^\n.!?]*)*[.!?]?")
 #: Every repetition is bounded, so that no text makes it slow.
 _IDENTIFIER: Final = re.compile(
@@ -77,6 +84,8 @@ class Facts:
     """Command to its last exit code (``ok`` and ``failed`` where none is stated), and where."""
     errors: dict[str, tuple[str, int]] = field(default_factory=dict)
     """A failed call to its error line, until the same call succeeds."""
+    past_errors: list[tuple[int, str]] = field(default_factory=list)
+    """Every call that failed, with its error line."""
     decisions: list[tuple[int, str]] = field(default_factory=list)
     """Sentences in which the assistant settled something."""
     todos: list[str] = field(default_factory=list)
@@ -99,14 +108,16 @@ class Facts:
             {name: (str(value), int(at)) for name, (value, at) in data[key].items()}
             for key in ("files", "commands", "errors")
         )
-        requests, decisions = (
-            [(int(at), str(text)) for at, text in data[key]] for key in ("requests", "decisions")
+        requests, past_errors, decisions = (
+            [(int(at), str(text)) for at, text in data[key]]
+            for key in ("requests", "past_errors", "decisions")
         )
         return cls(
             requests,
             files,
             commands,
             errors,
+            past_errors,
             decisions,
             [str(line) for line in data["todos"]],
             {name: [int(count) for count in counts] for name, counts in data["identifiers"].items()},
@@ -179,18 +190,24 @@ def _answered(facts: Facts, call: Leaf | None, leaf: Leaf, number: int) -> None:
     for path, state in ((event.read, "read"), (event.wrote, "written")):
         if path and not (state == "read" and facts.files.get(path, ("", 0))[0] == "written"):
             _latest(facts.files, path, (state, number))
-    _settle(facts, event, number)
+    _settle(facts, event, leaf.text, number)
     for found in marker.find_all(leaf.text[:_SCAN_CHARS]):
         facts.markers[found.hash] = f"{event.label}: {one_line(found.preview, 80)}".rstrip(": ")
     _mention(facts, leaf.text, number, used=False)
 
 
-def _settle(facts: Facts, event: ToolEvent, number: int) -> None:
+def _settle(facts: Facts, event: ToolEvent, text: str, number: int) -> None:
     """An error is open until the same call, or another on the same file, succeeds."""
+    ending = _ERROR_ENDING.search(text[-_ENDING_CHARS:].rstrip())
+    if event.ok and ending:
+        event = replace(event, ok=False, error=one_line(ending[0], _LINE_CHARS))
     key = f"{event.tool} {event.read or event.wrote}" if event.read or event.wrote else event.label
     facts.errors.pop(key, None)
     if not event.ok:
         facts.errors[key] = (event.error, number)
+        line = f"{event.label}: {event.error}"
+        facts.past_errors = [each for each in facts.past_errors if each[1] != line]
+        facts.past_errors.append((number, line))
 
 
 def _latest(table: dict[str, tuple[str, int]], key: str, value: tuple[str, int]) -> None:
@@ -249,6 +266,7 @@ def _bound(facts: Facts) -> None:
     """Let go of the oldest and the least, so that facts stay small."""
     facts.requests[1:] = facts.requests[1:][-(MOST_REQUESTS - 1) :]
     facts.decisions[:] = facts.decisions[-MOST_DECISIONS:]
+    facts.past_errors[:] = facts.past_errors[-MOST_ERRORS:]
     facts.todos[:] = facts.todos[:MOST_TODOS]
     for table, most in (
         (facts.files, MOST_FILES),

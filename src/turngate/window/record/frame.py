@@ -10,8 +10,8 @@ from turngate.marker import Marker
 from turngate.window.memory import HONESTY_MARKER_SENTINEL, compose_memory_section, quote_sentinel
 from turngate.window.units import Message
 
-Span: TypeAlias = tuple[int, int, str, int]
-"""First and last message, id of the marker, bytes."""
+Span: TypeAlias = tuple[int, int, str, int, str]
+"""First and last message, id of the transcript, its bytes, id of its skeleton."""
 
 _BEGIN: Final = (
     "Record of earlier messages that are no longer in view. It is not a request and needs no answer; what it "
@@ -95,6 +95,6 @@ def find(messages: Sequence[Message], known: Callable[[str, str], Any]) -> tuple
 
 
 def _span_line(span: Span) -> str:
-    first, last, ref, size = span
+    first, last, ref, size, _ = span
     fields = (("messages", f"{first}-{last}"),)
     return marker.render(Marker(ref, "context", size, "engine", "", fields))

@@ -1,24 +1,19 @@
-"""A span of messages as one text: readable, searchable line by line, and exact enough to be read back. Pure.
+"""A span of messages as a text to read and search, and a skeleton to make the messages again with. Pure.
 
     [12] user
     How do I …
-    [13] assistant
-    → read_file {"path": "a.py"}
+    [13] assistant → read_file
+    {"path": "a.py"}
     [14] tool read_file
     …the result, as it was…
-    [#] the rest of these messages, as JSON
-    {"role": "user", "content": {"@": [2, 1]}}
-    …
-    [#] turngate span 1: messages 12–14, texts at "@"
 
-The second half holds each message with its texts replaced by their lines above, so that the messages can be
-made again, whatever they hold.
+The skeleton has each message as JSON, with its texts replaced by their lines; so the messages can be made
+again, whatever they hold.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -27,16 +22,13 @@ from turngate.window.offload import leaves, replaced
 from turngate.window.units import SYSTEM_ROLES, Message
 from turngate.wire import Path, Wire
 
-_REST: Final = "[#] the rest of these messages, as JSON"
-_END: Final = '[#] turngate span 1: messages {}–{}, texts at "{}"'
-_END_LINE: Final = re.compile(r'\[#\] turngate span 1: messages (\d+)–(\d+), texts at "(@+)"')
 #: The one key of an object that stands for lines of the text: first line (from 1) and how many. Doubled as
 #: often as it takes for no message to have such a key.
 _LINES: Final = "@"
 
 
-def render(messages: Sequence[Message], wire: Wire, *, first: int) -> tuple[str, tuple[int, ...]]:
-    """The text of a span, and the line (from 1) on which each message begins.
+def render(messages: Sequence[Message], wire: Wire, *, first: int) -> tuple[str, str]:
+    """The text of a span, and its skeleton.
 
     Args:
         messages: the span.
@@ -47,44 +39,43 @@ def render(messages: Sequence[Message], wire: Wire, *, first: int) -> tuple[str,
     while any(f'"{key}"' in json.dumps(message) for message in messages):
         key += _LINES
     lines: list[str] = []
-    starts: list[int] = []
-    rest: list[str] = []
-    for at, message in enumerate(messages):
-        starts.append(len(lines) + 1)
-        lines.append(f"[{first + at}] {_heading(message, wire)}")
+    rest: list[Any] = []
+    tools: dict[str, str] = {}
+    for number, message in enumerate(messages, first):
+        lines.append(f"[{number}] {_heading(message, wire, tools)}")
         changes: dict[Path, Any] = {}
         for path, text in _texts(message, wire):
             own = text.split("\n")
             changes[path] = {key: [len(lines) + 1, len(own)]}
             lines += own
-        rest.append(json.dumps(replaced(message, changes)))
-    end = _END.format(first, first + len(messages) - 1, key)
-    return "\n".join([*lines, _REST, *rest, end]), tuple(starts)
+        rest.append(replaced(message, changes))
+    return "\n".join(lines), json.dumps({"key": key, "messages": rest})
 
 
-def parse(text: str) -> tuple[int, list[dict[str, Any]]]:
-    """The number of the first message of a span, and its messages.
+def parse(text: str, skeleton: str) -> list[dict[str, Any]]:
+    """The messages of a span.
 
     Raises:
-        StoreCorruptError: it is not the text of a span.
+        StoreCorruptError: text and skeleton are not those of a span.
     """
     lines = text.split("\n")
-    ending = _END_LINE.fullmatch(lines[-1])
-    count = int(ending[2]) - int(ending[1]) + 1 if ending else 0
-    if ending is None or len(lines) < count + 2 or lines[-2 - count] != _REST:
-        raise StoreCorruptError("this is not the text of a span; retrieve it whole, by the marker's id")
     try:
-        rest = [_filled(json.loads(line), lines, ending[3]) for line in lines[-1 - count : -1]]
-    except (ValueError, TypeError, IndexError) as error:
-        raise StoreCorruptError("the span's second half is damaged; its texts stand above it") from error
-    return int(ending[1]), rest
+        known = json.loads(skeleton)
+        return [_filled(message, lines, known["key"]) for message in known["messages"]]
+    except (ValueError, TypeError, KeyError, IndexError) as error:
+        raise StoreCorruptError("a span's skeleton is damaged; its text can still be retrieved") from error
 
 
-def _heading(message: Message, wire: Wire) -> str:
-    """Role, and the names of tools that are called or answer."""
-    calls = [f"→ {leaf.name}" for leaf in leaves(message, wire) if leaf.what == "arguments"]
-    name = message.get("name") if isinstance(message.get("name"), str) else ""
-    return " ".join(filter(None, (str(message.get("role")), str(name or ""), *calls)))
+def _heading(message: Message, wire: Wire, tools: dict[str, str]) -> str:
+    """Role, and the names of tools that are called or answer; `tools` is told of the calls."""
+    names = []
+    for leaf in leaves(message, wire):
+        if leaf.what == "arguments":
+            tools[leaf.call_id] = leaf.name
+            names.append(f"→ {leaf.name}")
+        elif leaf.what == "result":
+            names.append(tools.get(leaf.call_id) or leaf.name)
+    return " ".join(filter(None, (str(message.get("role")), *names)))
 
 
 def _texts(message: Message, wire: Wire) -> Iterator[tuple[Path, str]]:
