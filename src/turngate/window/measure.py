@@ -57,7 +57,7 @@ class Sizes:
         self._count = count
         self._frame = frame_tokens
         self._provider = provider
-        self._known: OrderedDict[tuple[int, int], float] = OrderedDict()
+        self._known: OrderedDict[int, float] = OrderedDict()
 
     @classmethod
     def by_chars(cls, chars_per_token: int) -> Sizes:
@@ -68,8 +68,8 @@ class Sizes:
         """Tokens of a text."""
         if not text:
             return 0
-        # Python keeps a string's hash; 64 bits and the length are enough for an estimate.
-        key = (hash(text), len(text))
+        # Python keeps a string's hash; 64 bits are enough for an estimate.
+        key = hash(text)
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = self._count(text)
@@ -89,20 +89,24 @@ class Sizes:
 
     def value(self, value: Any, key: str = "") -> float:
         """Tokens of a JSON value: its text, the names of fields left out."""
-        if type(value) is str:
+        kind = type(value)
+        if kind is str:
             return self._string(value, key)
         if value is None:
             return 0
-        if isinstance(value, Mapping):
+        if kind is dict or isinstance(value, Mapping):
             return self._object(value)
-        if isinstance(value, Sequence) and not isinstance(value, bytes):
-            return sum([self.value(item, key) for item in value])
+        if kind is list or (isinstance(value, Sequence) and not isinstance(value, bytes)):
+            total = 0.0
+            for item in value:
+                total += self.value(item, key)
+            return total
         return 1
 
     def _string(self, text: str, key: str) -> float:
-        if len(text) > _OPAQUE_CHARS and key not in _TEXT and _OPAQUE.fullmatch(text[:_OPAQUE_CHARS]):
-            return self._media("file")
-        return self.text(text)
+        if len(text) <= _OPAQUE_CHARS or key in _TEXT or not _OPAQUE.fullmatch(text[:_OPAQUE_CHARS]):
+            return self.text(text)
+        return self._media("file")
 
     def _object(self, value: Mapping[str, Any]) -> float:
         kind = value.get("type")
@@ -115,7 +119,19 @@ class Sizes:
         return self._members(value)
 
     def _members(self, value: Mapping[str, Any]) -> float:
-        return sum([self.value(item, name) for name, item in value.items() if name not in _FREE])
+        # One flat loop: of a long history this is most of what planning costs.
+        total, known = 0.0, self._known
+        for name, item in value.items():
+            if name in _FREE or item is None:
+                continue
+            if type(item) is not str:
+                total += self.value(item, name)
+            elif name in _TEXT:
+                seen = known.get(hash(item))
+                total += self.text(item) if seen is None else seen
+            else:
+                total += self._string(item, name)
+        return total
 
     def _media(self, kind: str) -> int:
         return tokens.estimate_media(kind, provider=self._provider)

@@ -7,8 +7,7 @@ single message. Nothing else pairs messages, so a cut between units never splits
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from turngate.window.measure import Sizes
 from turngate.wire import Wire
@@ -22,9 +21,8 @@ _CALLS: Final = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 _RESULT_END: Final = "tool_result"
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """What the cut must know of a message."""
+class Shape(NamedTuple):
+    """What the cut must know of a message. A tuple, since a history has thousands."""
 
     role: str
     """Its role."""
@@ -40,9 +38,8 @@ class Shape:
     """Whether it holds the provider's own compaction."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """Messages that stay or go together."""
+class Unit(NamedTuple):
+    """Messages that stay or go together. A tuple, since a history has thousands."""
 
     first: int
     """Index of its first message."""
@@ -88,36 +85,49 @@ def units(messages: Sequence[Message], wire: Wire, sizes: Sizes) -> list[Unit]:
         while at <= end:
             end = max(end, ends[at])
             at += 1
-        weight = sum(sizes.message(message) for message in messages[first : end + 1])
-        found.append(_unit(read[first : end + 1], first, weight, any(waiting[first : end + 1])))
+        if end == first:
+            found.append(_lone(read[first], first, sizes.message(messages[first]), waiting[first]))
+        else:
+            weight = sizes.messages(messages[first : end + 1])
+            found.append(_unit(read[first : end + 1], first, weight, any(waiting[first : end + 1])))
         first = end + 1
     return found
 
 
-def _unit(members: Sequence[Shape], first: int, weight: float, waits: bool) -> Unit:
-    lone = members[0]
-    if len(members) == 1 and not (lone.signed or lone.compaction):
-        return Unit(
-            first,
-            first + 1,
-            weight,
-            system=lone.role in SYSTEM_ROLES,
-            user=lone.user and not lone.results,
-            asked=lone.user and not lone.results,
-            spoken=lone.user,
-            open=waits,
-        )
+def _lone(shape: Shape, first: int, weight: float, waits: bool) -> Unit:
+    """The unit of a message that stands alone."""
+    asked = shape.user and not shape.results
+    system = shape.role in SYSTEM_ROLES
     return Unit(
         first,
-        first + len(members),
+        first + 1,
         weight,
-        system=any(m.role in SYSTEM_ROLES for m in members),
-        user=all(m.user and not m.results for m in members),
-        asked=any(m.user and not m.results for m in members),
-        spoken=any(m.user for m in members),
-        open=waits,
-        signed=any(m.signed for m in members),
-        compaction=any(m.compaction for m in members),
+        system,
+        asked,
+        asked,
+        shape.user,
+        waits,
+        shape.signed,
+        shape.compaction,
+    )
+
+
+def _unit(members: Sequence[Shape], first: int, weight: float, waits: bool) -> Unit:
+    """The unit of several messages."""
+    lone = [_lone(member, first, 0.0, waits)[3:] for member in members]
+    system, user, asked, spoken, _, signed, compaction = zip(*lone, strict=True)
+    end = first + len(members)
+    return Unit(
+        first,
+        end,
+        weight,
+        any(system),
+        all(user),
+        any(asked),
+        any(spoken),
+        waits,
+        any(signed),
+        any(compaction),
     )
 
 
@@ -155,21 +165,27 @@ _ASSISTANT: Final = Shape("assistant")
 
 
 def _chat(message: Message) -> Shape:
-    role = string(message.get("role"))
+    role = message.get("role")
     if role == "user":
         return _USER
     if role == "assistant":
-        if not (message.get("tool_calls") or message.get("function_call")):
-            return _ASSISTANT
-        calls = tuple(string(call.get("id")) for _, call in blocks(message.get("tool_calls")))
-        legacy = message.get("function_call")
-        if isinstance(legacy, Mapping):
-            calls = (*calls, string(legacy.get("name")))
-        return Shape(role, calls=tuple(filter(None, calls)))
+        return _calling(message) if message.get("tool_calls") or message.get("function_call") else _ASSISTANT
     if role in {"tool", "function"}:
         answered = string(message.get("tool_call_id")) or string(message.get("name"))
-        return Shape(role, results=(answered,) if answered else ())
-    return Shape(role)
+        return Shape(str(role), results=(answered,) if answered else ())
+    return Shape(string(role))
+
+
+def _calling(message: Message) -> Shape:
+    calls = message.get("tool_calls")
+    plain = calls if type(calls) is list else []
+    ids = [call["id"] for call in plain if type(call) is dict and type(call.get("id")) is str]
+    if len(ids) != len(plain) or plain is not calls:
+        ids = [string(call.get("id")) for _, call in blocks(calls)]
+    legacy = message.get("function_call")
+    if isinstance(legacy, Mapping):
+        ids.append(string(legacy.get("name")))
+    return Shape("assistant", tuple(filter(None, ids)))
 
 
 def _anthropic(message: Message) -> Shape:
