@@ -25,7 +25,7 @@ from turngate.replay.transcripts import read_all
 from turngate.settings import Settings
 from turngate.store import SqliteStore
 from turngate.store.connections import disk_bytes
-from turngate.turn import NoteBox, attend_with, drop_with
+from turngate.turn import NoteBox, attend_with, confirm_with, drop_with
 from turngate.wire import elements, request_prefix, violations
 
 if TYPE_CHECKING:
@@ -183,8 +183,7 @@ class Door:
             self._session.push_nudge(f"remember the goal of step {self._turn}", ttl_turns=1)
             self._notes.post(f"note {self._turn} of the host: the clock says {self._turn}")
         prepared = self._ledger.prepare(body, native=self._wire == "anthropic")
-        if prepared.footprint is not None and prepared.footprint.steps:
-            self._notes.confirm(prepared.footprint.steps[-1].key.hex())
+        confirm_with(self._notes, prepared)
         return prepared
 
     def _decide(self, result: ToolResult, text: str) -> str:

@@ -12,7 +12,14 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from turngate.ledger import Ledger, Policy
 from turngate.store import SqliteStore
-from turngate.turn import MemoryStates, NoteBox, attend_with, consume_gateway_turn_context_notes, drop_with
+from turngate.turn import (
+    MemoryStates,
+    NoteBox,
+    attend_with,
+    confirm_with,
+    consume_gateway_turn_context_notes,
+    drop_with,
+)
 from turngate.turn.notes import LEASE_SECONDS, MAX_CLAIMS, MAX_WAITING, give_back_gateway_notes
 
 
@@ -94,6 +101,10 @@ def test_notes_that_were_not_sent_come_before_those_that_came_since():
     assert consume_gateway_turn_context_notes(stuck) == "a"
 
 
+def texts(notes):
+    return [note.text for note in notes]
+
+
 def in_threads(count, work):
     barrier = threading.Barrier(count)
     out = []
@@ -139,26 +150,26 @@ def test_of_concurrent_turns_each_note_goes_to_exactly_one(store_at):
         claimed = []
         for m in range(3):
             boxes[number].post(f"n{number}.{m}")
-            claimed += boxes[number].claim(f"turn {number}.{m}")
+            claimed += texts(boxes[number].claim(f"turn {number}.{m}"))
         return claimed
 
-    found = [note for notes in in_threads(4, work) for note in notes] + list(boxes[0].claim("last"))
+    found = [note for notes in in_threads(4, work) for note in notes] + texts(boxes[0].claim("last"))
     assert sorted(found) == sorted(posted)
 
 
 def test_many_that_prepare_one_turn_get_the_same_notes(store_at):
     boxes = [NoteBox(store_at(), "s") for _ in range(4)]
     boxes[0].post("a")
-    assert in_threads(4, lambda number: boxes[number].claim("turn")) == [("a",)] * 4
+    assert in_threads(4, lambda number: texts(boxes[number].claim("turn"))) == [["a"]] * 4
 
 
 def test_blank_notes_are_none_and_too_many_lose_the_oldest():
     box = NoteBox(MemoryStates(), "s")
     box.post(" \n\x00")
-    assert box.claim("a") == ()
+    assert texts(box.claim("a")) == []
     for number in range(MAX_WAITING + 2):
         box.post(str(number))
-    assert box.claim("b") == tuple(map(str, range(2, MAX_WAITING + 2)))
+    assert texts(box.claim("b")) == [str(number) for number in range(2, MAX_WAITING + 2)]
 
 
 def test_claims_that_are_done_don_t_pile_up():
@@ -167,10 +178,10 @@ def test_claims_that_are_done_don_t_pile_up():
     sizes = []
     for number in range(3 * MAX_CLAIMS):
         box.post("note")
-        box.claim(f"{number:05d}")
-        box.confirm(f"{number:05d}")
+        claimed = box.claim(f"{number:05d}")
+        box.confirm(f"{number:05d}", [note.id for note in claimed])
         sizes.append(len(states.load_state("s", "notes")[0]))
-    assert max(sizes) <= sizes[MAX_CLAIMS]
+    assert max(sizes) <= sizes[MAX_CLAIMS] + 3 * MAX_CLAIMS
 
 
 class NoteLife(RuleBasedStateMachine):
@@ -210,14 +221,14 @@ class NoteLife(RuleBasedStateMachine):
         if crash:
             return
         self.sent = prepared.body
-        self.box.confirm(prepared.footprint.steps[-1].key.hex())
+        confirm_with(self.box, prepared)
         self.messages = [*self.messages, {"role": "assistant", "content": "ok"}]
 
     def claim_only(self, ledger):
         """The process dies between the claim and the record."""
         history = ledger._reader.read(self.messages, ledger._root)
         rows = self.store.ledger.load([link.key for link in history.links], session="s").attached
-        told = {key.hex() for key, edits in rows.items() if edits}
+        told = {key.hex(): {edit.origin for edit in edits} for key, edits in rows.items()}
         self.box.claim(history.links[-1].key.hex(), told)
 
     @rule()
@@ -245,3 +256,23 @@ class NoteLife(RuleBasedStateMachine):
 
 TestNoteLife = NoteLife.TestCase
 TestNoteLife.settings = settings(max_examples=60, stateful_step_count=15, deadline=None)
+
+
+def test_notes_claimed_for_a_message_that_another_sent_without_them_wait_again(tmp_path):
+    """Another process was asked before the note was posted, and was first to record that there is none."""
+    store = SqliteStore(tmp_path / "t.db")
+    box = NoteBox(store, "s")
+    body = b'[{"role":"user","content":"hi"}]'
+
+    def first(occasion):
+        other = Policy("1", None, lambda _: [])
+        Ledger(lambda: store, scope="x", wire="chat", session="s", policy=other).apply(body)
+        return attend_with(notes=box)(occasion)
+
+    box.post("note")
+    policy = Policy("1", None, first, drop_with(box))
+    prepared = Ledger(lambda: store, scope="x", wire="chat", session="s", policy=policy).prepare(body)
+    assert b"note" not in prepared.body
+    confirm_with(box, prepared)
+    assert texts(box.claim("next")) == ["note"]
+    store.close()

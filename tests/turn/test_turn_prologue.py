@@ -356,3 +356,34 @@ def test_the_turn_is_stored_before_the_call_and_the_host_s_transcript_too(states
     context = build_turn_context(host, "hi")
     assert stored == [context]
     assert json.loads(states.load_state("s", "turn")[0])["pending"]["turn_id"] == context.turn_id
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_notes_of_a_turn_that_was_never_finished_are_told_again_only_where_they_are_not_in_view(kept):
+    states, now = MemoryStates(), [0.0]
+    box = NoteBox(states, "s", clock=lambda: now[0])
+    box.post("note")
+    host = TurnHost("s", states=states, notes=box)
+    first = build_turn_context(host, "hi")
+    now[0] += 3_600
+    later = build_turn_context(host, "next", answered(first) if kept else [])
+    assert json.dumps(outgoing(later.messages)).count("note") == 1
+
+
+def test_posted_notes_that_another_sent_the_turn_without_wait_again():
+    states = MemoryStates()
+    box = NoteBox(states, "s")
+
+    def post_after_the_other_has_stored(_):
+        if not box_was_used:
+            box_was_used.append(True)
+            build_turn_context(TurnHost("s", states=states), "hi")
+            box.post("note")
+
+    box_was_used = []
+    host = TurnHost("s", states=states, notes=box, hooks=(post_after_the_other_has_stored,))
+    context = build_turn_context(host, "hi")
+    assert "note" not in json.dumps(outgoing(context.messages))
+    finish_turn(host, context)
+    later = build_turn_context(host, "next", answered(context))
+    assert "note" in sent_user(later)["content"]

@@ -51,6 +51,8 @@ class Prepared:
     """Bytes of UTF-8 that stand beside user messages in the whole request."""
     new_added_bytes: int = 0
     """The part of these that this request adds."""
+    told: Mapping[bytes, frozenset[str]] = field(default_factory=dict)
+    """By key of a message beside which something is said in this session: the tags of what is said."""
     faults: tuple[str, ...] = ()
     """What went wrong; each time the client's own bytes are sent."""
 
@@ -206,7 +208,7 @@ class Ledger:
         work.faults += decided.faults
         work.calls = decided.calls
         work.new = {link.key: decided.edits.get(link.key, ()) for link in work.fresh}
-        told = frozenset(key for key, edits in work.attached.items() if edits)
+        told = _tags(work.attached)
         last = work.history.links[-1] if work.history.links else None
         for link in work.history.links:
             if self._adds_to(link) and link.key not in work.attached:
@@ -266,6 +268,15 @@ class Ledger:
         for key, rows in page.attached.items():
             work.attached[key] = _edits(rows, page.values)[0]
             self._memory.attached.put((self._session, key), work.attached[key])
+        there = _tags(work.attached)
+        for key, tags in _tags(work.new_attached).items():
+            if not tags <= there.get(key, frozenset()):
+                self._drop(work, key)
+
+    def _drop(self, work: _Work, key: bytes) -> None:
+        dropped = self._policy.dropped
+        if dropped is not None:
+            deciding.guarded(lambda: dropped(key), None, work.faults)
 
     def _request(self, work: _Work, footprint: Footprint, broken: Break | None, store: Store) -> RequestRow:
         links = work.history.links
@@ -311,10 +322,9 @@ class Ledger:
                 self._memory.unrecorded.put(("", link.key), True)
             if self._adds_to(link) and link.key not in work.attached:
                 self._memory.unrecorded.put((self._session, link.key), True)
-        dropped = self._policy.dropped
         for key, edits in work.new_attached.items():
-            if edits and dropped is not None and key not in work.attached:
-                deciding.guarded(lambda key=key: dropped(key), None, work.faults)  # type: ignore[misc]
+            if edits and key not in work.attached:
+                self._drop(work, key)
         work.new, work.new_attached, work.fresh = {}, {}, []
 
     def _finish(self, work: _Work, broken: Break | None, *, native: bool) -> Prepared:
@@ -337,6 +347,7 @@ class Ledger:
             lost=sum(sent.lost for sent in outcome.values()),
             added_bytes=sum(added.values()),
             new_added_bytes=sum(added.get(key, 0) for key in work.new_attached),
+            told=_tags(work.attached),
             faults=tuple(work.faults),
         )
 
@@ -353,6 +364,14 @@ def _edits(rows: Sequence[EditRow], values: Mapping[str, bytes]) -> tuple[tuple[
 
 def _rows(edits: Sequence[Edit]) -> tuple[EditRow, ...]:
     return tuple(EditRow(e.op, e.path, deciding.sha256_of(e.text), e.origin) for e in edits)
+
+
+def _tags(attached: Mapping[bytes, Sequence[Edit]]) -> dict[bytes, frozenset[str]]:
+    return {
+        key: frozenset(edit.origin for edit in edits if edit.origin)
+        for key, edits in attached.items()
+        if edits
+    }
 
 
 def _same(row: RequestRow, request: RequestRow) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -80,7 +80,7 @@ def decide(history: History, fresh: Sequence[Link], policy: Policy, store: Store
 
 
 def attend(
-    history: History, told: frozenset[bytes], policy: Policy, store: Store, faults: list[str]
+    history: History, told: Mapping[bytes, frozenset[str]], policy: Policy, store: Store, faults: list[str]
 ) -> tuple[Edit, ...]:
     """What is added beside the newest message of the request; `told`: the messages that have additions.
 
@@ -158,7 +158,7 @@ def _path(text: _Text) -> tuple[str | int, ...]:
 
 
 def _added(addition: Addition, store: Store) -> Edit:
-    return Edit(addition.op, ("content",), store.ledger.redacted(addition.text))
+    return Edit(addition.op, ("content",), store.ledger.redacted(addition.text), addition.tag)
 
 
 def _texts(history: History, fresh: Sequence[Link]) -> Iterator[_Text]:

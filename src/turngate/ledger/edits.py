@@ -37,7 +37,7 @@ class Edit:
     text: str
     """The value."""
     origin: str = ""
-    """Full hash of the stored original that it stands for."""
+    """Full hash of the stored original that it stands for; of an addition its tag."""
 
 
 def block_path(path: Path) -> Path:

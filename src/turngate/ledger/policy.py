@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -20,8 +20,8 @@ class Occasion:
     """The message's key. Whoever is asked twice with one key must answer the same."""
     message: Message
     """The message."""
-    told: frozenset[bytes]
-    """The keys of those messages of the request beside which something is said in this session."""
+    told: Mapping[bytes, frozenset[str]]
+    """By key of a message of the request beside which something is said in this session: its tags."""
     model: str
     """The model that is asked; "" if the request names none."""
 
@@ -34,6 +34,8 @@ class Addition:
     """The text; nothing is added for an empty one."""
     op: Literal["append", "note"] = "append"
     """``append``: in the message. ``note``: as a one-shot system message where that is to be had."""
+    tag: str = ""
+    """Recorded with it, so that whoever added it can tell that it was sent; never sent itself."""
 
 
 Attend: TypeAlias = Callable[[Occasion], Sequence[Addition]]
@@ -51,4 +53,5 @@ class Policy:
     attend: Attend | None = None
     """For user messages; asked only where the session is known."""
     dropped: Callable[[bytes], None] | None = None
-    """Told the key of an occasion whose additions could not be recorded, and so were not sent."""
+    """Told the key of an occasion whose additions were not recorded, and so were not sent: the store failed,
+    or another process was first, and it had been asked before there was anything to add."""

@@ -4,7 +4,7 @@ The names with an underscore are those of Hermes' ``agent.turn_context``.
 """
 
 from turngate.turn.anchor import reanchor_current_turn_user_idx
-from turngate.turn.attending import attend_with, drop_with
+from turngate.turn.attending import attend_with, confirm_with, drop_with
 from turngate.turn.content import (
     append_notes_to_multimodal_content,
     compose_user_api_content,
@@ -18,7 +18,7 @@ from turngate.turn.content import (
 from turngate.turn.context import Compacted, MemoryProvider, Step, TurnContext, TurnHost
 from turngate.turn.documents import MemoryStates, States
 from turngate.turn.native import NativeNote, native_note
-from turngate.turn.notes import NoteBox, consume_gateway_turn_context_notes
+from turngate.turn.notes import Note, NoteBox, consume_gateway_turn_context_notes
 from turngate.turn.preflight import (
     compression_made_progress,
     message_tokens,
@@ -43,6 +43,7 @@ __all__ = [
     "MemoryProvider",
     "MemoryStates",
     "NativeNote",
+    "Note",
     "NoteBox",
     "PromptTiers",
     "States",
@@ -55,6 +56,7 @@ __all__ = [
     "build_turn_context",
     "compose_user_api_content",
     "compression_made_progress",
+    "confirm_with",
     "consume_gateway_turn_context_notes",
     "drop_stale_api_content",
     "drop_with",

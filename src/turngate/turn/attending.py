@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
-from turngate.ledger import Addition, Attend, Occasion
+from turngate.ledger import Addition, Attend, Occasion, Prepared
 from turngate.turn.native import native_note
 from turngate.turn.notes import NoteBox
 
@@ -33,14 +33,25 @@ def drop_with(notes: NoteBox) -> Callable[[bytes], None]:
     return lambda key: notes.drop(key.hex())
 
 
+def confirm_with(notes: NoteBox, prepared: Prepared) -> None:
+    """The provider took the request: the notes beside its last message are delivered.
+
+    Raises:
+        StoreError: the notes cannot be read or written; a later claim finds them delivered all the same.
+    """
+    if prepared.footprint is not None and prepared.footprint.steps:
+        key = prepared.footprint.steps[-1].key
+        notes.confirm(key.hex(), prepared.told.get(key, ()))
+
+
 def _additions(
     occasion: Occasion, notes: NoteBox | None, block: Block | None, *, native: bool
 ) -> Iterator[Addition]:
     after_results = bool(occasion.message.results)
     if notes is not None:
         shown = native and native_note(occasion.model, after_results=after_results) is not None
-        told = {key.hex() for key in occasion.told}
-        for text in notes.claim(occasion.key.hex(), told):
-            yield Addition(text, "note" if shown else "append")
+        told = {key.hex(): tags for key, tags in occasion.told.items()}
+        for note in notes.claim(occasion.key.hex(), told):
+            yield Addition(note.text, "note" if shown else "append", note.id)
     if block is not None and not after_results:
         yield Addition(block(occasion))

@@ -55,6 +55,8 @@ class TurnContext:
     """The volatile tier of the system prompt, if it has changed since the model was told."""
     popped_notes: str = ""
     """Notes that were popped off the host's agent for this turn."""
+    note_ids: tuple[str, ...] = ()
+    """The posted notes that are sent with this turn."""
     prepared_content: Any = None
     """The content of the user message as it was prepared before, if the turn is taken up again."""
     replayed: bool = False

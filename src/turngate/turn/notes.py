@@ -17,8 +17,10 @@ import threading
 import time
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Container
-from typing import Any, Final
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias
 
 from turngate.turn import documents
 from turngate.turn.content import SEPARATOR, sanitise
@@ -109,6 +111,22 @@ def _read(agent: Any) -> str:
     return notes if isinstance(notes, str) else ""
 
 
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A one-shot note."""
+
+    id: str
+    """Tells it from the session's others."""
+    text: str
+    """What it says."""
+
+
+Told: TypeAlias = Mapping[str, Collection[str]]
+"""By key of a message: the ids of the notes that are sent beside it."""
+
+_NOT_TOLD: Final[Told] = MappingProxyType({})
+
+
 class NoteBox:
     """A session's notes, in the store; for any number of threads, processes and replicas."""
 
@@ -128,12 +146,12 @@ class NoteBox:
         if clean.strip():
             documents.change(self._states, self._session, ROOM, lambda doc: (_posted(doc, clean), None))
 
-    def claim(self, key: str, told: Container[str] = ()) -> tuple[str, ...]:
+    def claim(self, key: str, told: Told = _NOT_TOLD) -> tuple[Note, ...]:
         """The notes for the user message of that key: all that wait, or those that it was given before.
 
         Args:
             key: the message at its place in a history.
-            told: the keys of those messages before it that are sent with notes: theirs are delivered.
+            told: the notes (by id) that are sent beside the messages before it, by key: these are delivered.
 
         Raises:
             StoreError: the notes cannot be read or written; they keep waiting.
@@ -141,37 +159,40 @@ class NoteBox:
         now = self._clock()
         return documents.change(self._states, self._session, ROOM, lambda doc: _claimed(doc, key, told, now))
 
-    def confirm(self, key: str) -> None:
-        """The provider took the request that ends with this message: its notes are delivered."""
-        documents.change(self._states, self._session, ROOM, lambda doc: (_confirmed(doc, key), None))
+    def confirm(self, key: str, sent: Collection[str]) -> None:
+        """The provider took the request that ends with this message: the notes `sent` (ids) are delivered.
+
+        If those of its claim were not among them, they wait again.
+        """
+        documents.change(self._states, self._session, ROOM, lambda doc: (_confirmed(doc, key, sent), None))
 
     def drop(self, key: str) -> None:
         """The message was sent without its notes: they wait again."""
         documents.change(self._states, self._session, ROOM, lambda doc: (_dropped(doc, key), None))
 
 
-# A document is {"waiting": [text, …], "claims": {key: {"at": seconds, "notes": [text, …], "done": bool}}}.
+# A document is {"last": number, "waiting": [[id, text], …],
+#                "claims": {key: {"at": seconds, "notes": [[id, text], …], "done": bool}}}.
 
 
 def _posted(doc: Document, text: str) -> Document:
-    waiting = [*doc.get("waiting", ()), text]
+    number = doc.get("last", 0) + 1
+    waiting = [*doc.get("waiting", ()), [f"note:{number}", text]]
     if len(waiting) > MAX_WAITING:
         _log.warning("more than %d notes wait for a turn; the oldest are let go", MAX_WAITING)
-    return doc | {"waiting": waiting[-MAX_WAITING:]}
+    return doc | {"last": number, "waiting": waiting[-MAX_WAITING:]}
 
 
-def _claimed(
-    doc: Document, key: str, told: Container[str], now: float
-) -> tuple[Document | None, tuple[str, ...]]:
+def _claimed(doc: Document, key: str, told: Told, now: float) -> tuple[Document | None, tuple[Note, ...]]:
     claims = dict(doc.get("claims", {}))
     if key in claims:
-        return None, tuple(claims[key]["notes"])
-    notes: list[str] = []
+        return None, _notes(claims[key]["notes"])
+    notes: list[list[str]] = []
     settled = False
     for other, claim in list(claims.items()):
         if claim["done"]:
             continue
-        if other in told:
+        if _were_sent(claim, told.get(other, ())):
             claims[other] = claim | {"done": True}
             settled = True
         elif now - claim["at"] >= LEASE_SECONDS:
@@ -182,7 +203,15 @@ def _claimed(
         return None, ()
     if notes:
         claims[key] = {"at": now, "notes": notes, "done": False}
-    return {"waiting": [], "claims": _bounded(claims)}, tuple(notes)
+    return doc | {"waiting": [], "claims": _bounded(claims)}, _notes(notes)
+
+
+def _notes(pairs: Iterable[Sequence[str]]) -> tuple[Note, ...]:
+    return tuple(Note(*pair) for pair in pairs)
+
+
+def _were_sent(claim: Document, sent: Collection[str]) -> bool:
+    return all(note_id in sent for note_id, _ in claim["notes"])
 
 
 def _bounded(claims: Document) -> Document:
@@ -192,10 +221,12 @@ def _bounded(claims: Document) -> Document:
     return {key: claim for key, claim in claims.items() if key not in excess}
 
 
-def _confirmed(doc: Document, key: str) -> Document | None:
+def _confirmed(doc: Document, key: str, sent: Collection[str]) -> Document | None:
     claims = doc.get("claims", {})
     if key not in claims or claims[key]["done"]:
         return None
+    if not _were_sent(claims[key], sent):
+        return _dropped(doc, key)
     return doc | {"claims": claims | {key: claims[key] | {"done": True}}}
 
 
@@ -204,4 +235,4 @@ def _dropped(doc: Document, key: str) -> Document | None:
     claim = claims.pop(key, None)
     if claim is None or claim["done"]:
         return None
-    return {"waiting": [*claim["notes"], *doc.get("waiting", ())], "claims": claims}
+    return doc | {"waiting": [*claim["notes"], *doc.get("waiting", ())], "claims": claims}

@@ -18,12 +18,13 @@ from turngate.turn.content import (
     append_notes_to_multimodal_content,
     beside,
     compose_user_api_content,
+    drop_stale_api_content,
     plain_text,
     sanitise,
 )
 from turngate.turn.context import Compacted, History, MemoryProvider, Step, TurnContext, TurnHost
 from turngate.turn.documents import Document
-from turngate.turn.notes import consume_gateway_turn_context_notes, give_back_gateway_notes
+from turngate.turn.notes import Note, consume_gateway_turn_context_notes, give_back_gateway_notes
 from turngate.turn.preflight import (
     compression_made_progress,
     messages_tokens,
@@ -86,7 +87,7 @@ def finish_turn(host: TurnHost, context: TurnContext) -> None:
         return (doc | {"pending": None} if pending.get("turn_id") == context.turn_id else None), None
 
     if host.notes is not None:
-        _try(context, None, host.notes.confirm, context.key)
+        _try(context, None, host.notes.confirm, context.key, context.note_ids)
     _try(context, None, documents.change, host.states, host.session_id, ROOM, end)
 
 
@@ -114,7 +115,10 @@ def begin_turn(host: TurnHost, context: TurnContext) -> TurnContext:
         since = doc.get("since_review", 0) + 1
         due = 0 < host.review_every <= since
         begun = {"turn": doc.get("turn", 0) + 1, "since_review": 0 if due else since, "due": due}
-        return doc | begun | {"pending": new}, doc | begun | {"pending": new}
+        # A turn that was sent and never finished: its notes count as delivered if it is in the history.
+        before = pending if pending and pending["content"] is not None else None
+        begun |= {"pending": new, "before": before}
+        return doc | begun, doc | begun
 
     unknown: Document = {"turn": 0, "due": False, "pending": new}
     doc, context = _try(context, unknown, documents.change, host.states, host.session_id, ROOM, begin)
@@ -185,11 +189,13 @@ def take_notes(host: TurnHost, context: TurnContext) -> TurnContext:
     if context.replayed:
         return context
     popped = consume_gateway_turn_context_notes(host.agent) if host.agent is not None else ""
-    posted: tuple[str, ...] = ()
+    posted: tuple[Note, ...] = ()
     if host.notes is not None:
-        posted, context = _try(context, posted, host.notes.claim, context.key)
-    context = replace(context, popped_notes=popped)
-    return _tell(context, SEPARATOR.join(filter(None, (popped, *posted))))
+        nothing: dict[str, list[str]] = {}
+        told, context = _try(context, nothing, _told, host, context)
+        posted, context = _try(context, posted, host.notes.claim, context.key, told)
+    context = replace(context, popped_notes=popped, note_ids=tuple(note.id for note in posted))
+    return _tell(context, SEPARATOR.join(filter(None, (popped, *(note.text for note in posted)))))
 
 
 def inject_block(host: TurnHost, context: TurnContext) -> TurnContext:
@@ -249,6 +255,7 @@ def persist_turn(host: TurnHost, context: TurnContext) -> TurnContext:
         "content": context.messages[at]["content"] if 0 <= at < len(context.messages) else None,
         "api_content": context.api_content,
         "beside": context.plugin_user_context,
+        "notes": context.note_ids,
     }
 
     def keep(doc: Document) -> tuple[Document | None, Document]:
@@ -322,19 +329,38 @@ def _as_prepared(context: TurnContext, pending: Document) -> TurnContext:
         prepared_content=pending["content"],
         api_content=pending["api_content"],
         plugin_user_context=pending["beside"],
+        note_ids=tuple(pending["notes"]),
         replayed=True,
     )
 
 
 def _adopted(host: TurnHost, context: TurnContext, stored: Document) -> TurnContext:
-    """The turn as another prepared it in the meantime; notes that are not in it go back to the agent."""
+    """The turn as another prepared it in the meantime; notes that are not in it go back."""
     if context.popped_notes and context.popped_notes not in stored["beside"]:
         give_back_gateway_notes(host.agent, context.popped_notes)
+    if host.notes is not None and not set(context.note_ids) <= set(stored["notes"]):
+        _, context = _try(context, None, host.notes.drop, context.key)
     context = _as_prepared(context, stored)
     at = context.current_turn_user_idx
     message = context.messages[at] | {"content": context.prepared_content, STAMP: context.turn_id}
+    drop_stale_api_content(message)
     messages = [*context.messages[:at], message, *context.messages[at + 1 :]]
     return stamp_api_content(host, replace(context, messages=messages))
+
+
+def _told(host: TurnHost, context: TurnContext) -> dict[str, list[str]]:
+    """The notes of the turn before, by its key, if that was cut off and its message is in the history."""
+    before = documents.load(host.states, host.session_id, ROOM).get("before")
+    if not before:
+        return {}
+    history = context.messages[: context.current_turn_user_idx]
+    sent = any(
+        message.get("role") == "user"
+        and message.get("content") == before["content"]
+        and message.get(SIDECAR) == before["api_content"]
+        for message in history
+    )
+    return {before["key"]: before["notes"]} if sent else {}
 
 
 def _recall(memory: MemoryProvider, query: str, session_id: str) -> str:
