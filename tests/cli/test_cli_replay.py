@@ -195,6 +195,17 @@ class TestBadInput:
         assert done.code == 2
         assert any(word in done.err for word in ("--claude-code", "head-tail", "deepseek"))
 
+    @pytest.mark.parametrize("place", [1, 99, -1])
+    def test_a_probe_whose_message_lacks_the_answer_is_named_and_left_out(
+        self, run, session, tmp_path, place
+    ):
+        rows = [PROBE, PROBE | {"first_message_index": place, "used_message_index": 5}]
+        (tmp_path / "p.txt").write_text("\n".join(map(json.dumps, rows)))
+        done = run("replay", session, "--probes", tmp_path / "p.txt", "--json")
+        assert done.json["total"]["none"]["facts"] == 1
+        assert done.json["total"]["none"]["lost"] == 0
+        assert f"does not stand in message {place}; the probe is left out" in done.err
+
     def test_bad_probes_stop_before_the_work(self, run, session, tmp_path):
         (tmp_path / "p.txt").write_text("{")
         done = run("replay", session, "--probes", tmp_path / "p.txt")

@@ -38,11 +38,13 @@ def prose(text: str) -> str:
 
 def command_lines(text: str) -> list[str]:
     """Everything on a page that calls our program."""
-    shell = [block.body for block in blocks(text) if block.language in {"console", "sh"}]
-    lines = [line.removeprefix("$ ") for body in shell for line in body.splitlines()]
-    found = [part for line in lines for part in re.split(r" \| |; ", line)]
-    found += _SPAN.findall(prose(text))
-    return [line for line in found if line.startswith("turngate ")]
+    found = blocks(text)
+    lines = [line for block in found if block.language == "sh" for line in block.body.splitlines()]
+    typed = [line for block in found if block.language == "console" for line in block.body.splitlines()]
+    lines += [line.removeprefix("$ ") for line in typed if line.startswith("$ ")]
+    parts = [part for line in lines for part in re.split(r" \| |; ", line)]
+    parts += _SPAN.findall(prose(text))
+    return [part for part in parts if part.startswith("turngate ")]
 
 
 @page

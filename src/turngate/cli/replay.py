@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import contextmanager
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,11 +17,12 @@ from rich.text import Text
 
 from turngate.cli.common import count, json_option, load, warn
 from turngate.cli.tables import console
+from turngate.errors import TranscriptError
 from turngate.replay.arms import ARMS
 from turngate.replay.claude_code import session_files
 from turngate.replay.costs import offers
 from turngate.replay.html import Page
-from turngate.replay.probes import Probe, read_probes
+from turngate.replay.probes import Probe, misplaced, read_probes
 from turngate.replay.report import BASE, Report, basis, counted, money, session_dict
 from turngate.replay.rules import PROVIDERS, as_of
 from turngate.replay.run import replay as run_replay
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from turngate.cli.app import Given
-    from turngate.errors import TranscriptError
     from turngate.replay.recorded import Transcript
     from turngate.settings import Settings
 
@@ -86,8 +87,9 @@ def replay(  # noqa: PLR0917 - click passes every option
     """Replay recorded sessions request by request: what would have been sent, cached, paid and hidden.
 
     FILES are transcripts, or folders of them: Chat Completions or Anthropic messages (a JSON list, an object
-    with "messages", JSON lines), Claude Code sessions, and Hermes' state.db. Policies: none (as recorded), head-tail (first and
-    last 5,000 characters of a result), mask (all but the last 5 results replaced), turngate.
+    with "messages", JSON lines), Claude Code sessions, and Hermes' state.db. Policies: none (as recorded),
+    head-tail (first and last 5,000 characters of a result), mask (all but the last 5 results replaced),
+    turngate.
 
     Tokens are estimates; caches are simulated by the providers' documented rules; prices are list prices.
     Nothing is sent or stored.
@@ -152,7 +154,7 @@ class _Job:
     def take(self, transcript: Transcript) -> None:
         """Replay one session."""
         terms = offers(transcript.model, self.providers, model=self.model)
-        mine = [probe for probe in self.probes if probe.of(transcript.name)]
+        mine = list(self._probes_of(transcript))
         outcomes = run_replay(transcript, self.arms, terms, settings=self.settings, probes=mine)
         first = not self.report.sessions
         self.report.add(transcript, terms, outcomes)
@@ -162,6 +164,16 @@ class _Job:
                 self._emit(session, first)
             if self.page:
                 self.page.add(transcript, session, outcomes)
+
+    def _probes_of(self, transcript: Transcript) -> Iterator[Probe]:
+        for probe in self.probes:
+            if not probe.of(transcript.name):
+                continue
+            if misplaced(probe, transcript):
+                text = f"the answer to {probe.question!r} does not stand in message {probe.first}"
+                self.complain(TranscriptError(f"{transcript.name}: {text}; the probe is left out"))
+            else:
+                yield probe
 
 
 def _json(value: object) -> str:
@@ -198,7 +210,7 @@ def _show(job: _Job) -> None:
     requests = sum(session.requests for session in report.sessions)
     out.print(f"{count(len(report.sessions), 'session')}, {count(requests, 'request')}.")
     for note in report.notes():
-        out.print(note, highlight=False, markup=False)
+        out.print(fill(note, out.width), highlight=False, markup=False)
     out.print(f"Tokens are estimates; caches are simulated by rules as of {as_of()}; prices are list prices.")
 
 

@@ -7,6 +7,7 @@ answer that uses it).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,10 @@ import orjson
 from turngate.errors import TranscriptError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
+
+    from turngate.replay.recorded import Transcript
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,35 @@ def _probe(line: bytes, place: str) -> Probe | None:
         return None
     used = value.get("used_message_index")
     return Probe(file, question, answer, first, used if isinstance(used, int) else first + 1)
+
+
+def text_of(message: Any) -> str:
+    """All strings of a message, as the model may find a fact in them."""
+    return "\n".join(_strings(message))
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _strings(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _strings(inner)
+
+
+def misplaced(probe: Probe, transcript: Transcript) -> bool:
+    """Whether the message that should bring the fact does not: no policy can lose what was never there.
+
+    Of a session with compactions, whose messages have no lasting numbers, this is never said.
+    """
+    if len(transcript.epochs) != 1:
+        return False
+    entries = transcript.epochs[0].entries
+    if not 0 <= probe.first < len(entries):
+        return True
+    return not in_view(probe, [text_of(entries[probe.first].message)])
 
 
 def in_view(probe: Probe, texts: Sequence[str]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,7 +13,7 @@ import orjson
 from turngate.replay.arms import ARMS, Arm, Change, Sheet, Shown
 from turngate.replay.cachesim import Billed, CacheSimulator, Step
 from turngate.replay.costs import Account, Cost, Offer
-from turngate.replay.probes import Probe, in_view
+from turngate.replay.probes import Probe, in_view, text_of
 from turngate.replay.weigh import value_tokens
 from turngate.settings import Settings
 from turngate.store import passages
@@ -259,7 +259,7 @@ class _Replay:
     def _text(self, shown: Shown) -> str:
         """All text of a message."""
         if shown.digest not in self._texts:
-            self._texts[shown.digest] = "\n".join(_strings(_loads(shown.raw)))
+            self._texts[shown.digest] = text_of(_loads(shown.raw))
         return self._texts[shown.digest]
 
     def _judge(self, epoch: int) -> None:
@@ -289,14 +289,3 @@ def _head(transcript: Transcript, *, ours: bool) -> Iterator[tuple[Step, int]]:
 
 def _loads(raw: bytes) -> Any:
     return orjson.loads(raw)
-
-
-def _strings(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for inner in value.values():
-            yield from _strings(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _strings(inner)
