@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from turngate.window.units import Unit
 
@@ -56,8 +56,7 @@ class Target:
     """At most so many of the newest messages stay (what must stay not counted); None: as many as fit."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """What becomes of one unit."""
 
     first: int

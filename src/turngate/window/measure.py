@@ -41,6 +41,8 @@ _MEDIA: Final[Mapping[str, str]] = {
     "media": "file",
     "container_upload": "file",
 }
+#: Types that are looked at no further.
+_PLAIN: Final = frozenset({"text", "function", "tool_use", "tool_result", "thinking"})
 #: Sources of an Anthropic document that are read as text.
 _TEXT_SOURCES: Final = frozenset({"text", "content"})
 #: Redacted thinking is the encrypted text in base64: so many characters to a token.
@@ -58,6 +60,7 @@ class Sizes:
         self._frame = frame_tokens
         self._provider = provider
         self._known: OrderedDict[int, float] = OrderedDict()
+        self._seen: dict[int, tuple[Any, Any, Any, float]] = {}
 
     @classmethod
     def by_chars(cls, chars_per_token: int) -> Sizes:
@@ -78,10 +81,20 @@ class Sizes:
         return known
 
     def message(self, message: Mapping[str, Any]) -> float:
-        """Tokens of a message, whatever it holds."""
-        if message.get("type") in _MEDIA:
-            return self._frame + self.value(message)
-        return self._frame + self._members(message)
+        """Tokens of a message, whatever it holds.
+
+        A host passes the same objects again before every call. One that was changed in place, deep inside, is
+        taken for the one it was: this is an estimate.
+        """
+        content, calls = message.get("content"), message.get("tool_calls")
+        seen = self._seen.get(id(message))
+        if seen is not None and seen[0] is message and seen[1] is content and seen[2] is calls:
+            return seen[3]
+        weight = self._frame + (self.value if message.get("type") in _MEDIA else self._members)(message)
+        if len(self._seen) >= _REMEMBERED:
+            self._seen.clear()
+        self._seen[id(message)] = (message, content, calls, weight)
+        return weight
 
     def messages(self, messages: Iterable[Mapping[str, Any]]) -> float:
         """Tokens of all of them."""
@@ -110,9 +123,11 @@ class Sizes:
 
     def _object(self, value: Mapping[str, Any]) -> float:
         kind = value.get("type")
+        if type(kind) is not str or kind in _PLAIN:
+            return self._members(value)
         if kind == "redacted_thinking":
             return len(str(value.get("data", ""))) / _SEALED_CHARS_PER_TOKEN
-        media = _MEDIA.get(kind) if isinstance(kind, str) else None
+        media = _MEDIA.get(kind)
         source = value.get("source")
         if media and not (isinstance(source, Mapping) and source.get("type") in _TEXT_SOURCES):
             return self._media(media)

@@ -138,20 +138,20 @@ def _reach(read: Sequence[Shape], wire: Wire) -> tuple[list[int], list[bool]]:
     called: dict[str, int] = {}
     unanswered: dict[str, int] = {}
     early: dict[str, int] = {}
-    for at, shape in enumerate(read):
-        for call_id in shape.results:
+    for at, (role, calls, results, *_) in enumerate(read):
+        for call_id in results:
             start = called.get(call_id)
             if start is None:
                 early.setdefault(call_id, at)
             else:
                 ends[start] = max(ends[start], at)
                 unanswered.pop(call_id, None)
-        for call_id in shape.calls:
+        for call_id in calls:
             start = early.pop(call_id, None)
             if start is not None:
                 ends[start] = max(ends[start], at)
             called[call_id] = unanswered[call_id] = at
-        if wire == "anthropic" and shape.role == "system":
+        if wire == "anthropic" and role == "system":
             # It must follow a user message and precede an assistant's, so it keeps both.
             ends[max(0, at - 1)] = max(ends[max(0, at - 1)], min(at + 1, len(read) - 1))
     newest = max((at for at, shape in enumerate(read) if shape.role == "assistant"), default=-1)
