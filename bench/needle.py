@@ -52,7 +52,10 @@ class Needles:
         )
 
 
-HEAD = "  window  sessions  compacted  compactions  over/calls  invalid  probes  in view  by search    share  1st req."
+HEAD = (
+    "  window  sessions  compacted  compactions  over/calls  invalid  probes  in view  by search    share"
+    "  1st req."
+)
 
 
 def texts(messages: Any) -> Iterator[str]:
