@@ -190,7 +190,7 @@ def _old_results(messages: Sequence[Message], wire: Wire, keep: int) -> list[tup
         else:
             results = [b for _, b in blocks(message.get("content")) if b.get("type") == "tool_result"]
             found += [(at, string(b.get("tool_use_id")), b.get("is_error") is True) for b in results]
-    return found[: len(found) - keep] if keep else found
+    return found[: max(0, len(found) - keep)]
 
 
 def _cleared(message: Message, wire: Wire, ids: set[str], stand_in: StandIn) -> Message:
