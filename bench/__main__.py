@@ -12,9 +12,11 @@ BENCHES = {
     "replay": "DIR: what recorded sessions would have cost, under four arms at four providers",
     "turn": "what the injected block costs in time and in bytes, early and late in a session",
     "ledger": "[DIR]: loading a long session, growth on disk; with DIR breaks of the prefix in replay",
+    "hermes": "a session of the real Hermes agent with and without the plugin; what its hooks cost",
     "tokens": "DIR: error of the token estimate against exact counts",
     "memory": "time and peak memory of shortening logs up to 50 MB",
     "startup": "import and command-line start, size of a core installation",
+    "window": "[DIR]: the window on random histories (--cases N), beside peers (--peers N); facts kept",
     "crash": "kill a writer at random points; every marker handed out must resolve",
     "concurrency": "processes and threads on one store; nothing lost, no error",
 }
@@ -22,7 +24,7 @@ BENCHES = {
 ON_REQUEST = {"rival"}
 NEED_CORPUS = {"fidelity", "replay", "rival", "tokens"}
 #: These do more with one.
-TAKE_CORPUS = NEED_CORPUS | {"ledger"}
+TAKE_CORPUS = NEED_CORPUS | {"ledger", "window"}
 
 
 def usage() -> str:

@@ -6,6 +6,7 @@ Only this module is loaded at the host's start; hooks and tools load theirs when
 
 from __future__ import annotations
 
+import sys
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,9 @@ HOOKS = (
 )
 #: Asked for only with `hermes.shorten_in_terminal`: the host holds a tool back when its hook doesn't answer.
 TERMINAL_HOOKS = ("pre_tool_call",)
+#: With these the host answers one question and ends: nobody can type a command, and registering one would
+#: make the host load its table of commands, which takes it longer than all else here.
+_ONE_SHOT = {"-z", "--oneshot"}
 
 
 def register(ctx: Any) -> None:
@@ -47,9 +51,10 @@ def register(ctx: Any) -> None:
             handler=partial(_later("tools", "call"), schema["name"]),
             description=schema["description"],
         )
-    ctx.register_command(
-        "turngate", _later("commands", "turngate"), "What turngate saved and injected; off, on", "stats"
-    )
+    if not _ONE_SHOT & set(sys.argv):
+        ctx.register_command(
+            "turngate", _later("commands", "turngate"), "What turngate saved and injected; off, on", "stats"
+        )
     if known.context_engine:
         ctx.register_context_engine(import_module("turngate.hermes.engine").TurngateEngine())
 
