@@ -33,11 +33,14 @@ PAIRING = {
 class Trial:
     """One session that grows, fitted before every call."""
 
-    def __init__(self, rng: Random, messages: list[dict[str, Any]], wire: str, *, bound: bool) -> None:
+    def __init__(
+        self, rng: Random, messages: list[dict[str, Any]], wire: str, *, bound: bool, most_calls: int = 6
+    ) -> None:
         self.rng = rng
         self.messages = messages
         self.wire = wire
         self.bound = bound
+        self.most_calls = most_calls
         self.store = MemoryStore()
         keep = rng.randint(0, 12)
         self.settings = WindowSettings(
@@ -74,7 +77,7 @@ class Trial:
         """Where a model is asked: at some ends of results and requests, and at the end."""
         ends = [at for at, m in enumerate(self.messages) if m["role"] == "assistant" and at]
         chosen = [at for at in ends if self.rng.randint(0, 2) == 0]
-        return [*chosen[-6:], len(self.messages)]
+        return [*chosen[-self.most_calls :], len(self.messages)]
 
     def judged(self, came: list[Any], fitted: Fitted, before: list[Any]) -> Iterator[str]:
         out = list(fitted.messages)

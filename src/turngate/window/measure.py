@@ -16,6 +16,8 @@ Count: TypeAlias = Callable[[str], float]
 FRAME_TOKENS: Final = 4
 #: Remembered texts: a long session's messages, several times over.
 _REMEMBERED: Final = 20_000
+#: Remembered messages; they are kept alive by it.
+_SEEN: Final = 4_000
 #: A string this long without a blank is data in base64, not text.
 _OPAQUE_CHARS: Final = 1_024
 _OPAQUE: Final = re.compile(r"(?:data:[\w/+.-]+[;,])?[A-Za-z0-9+/=_-]+")
@@ -91,10 +93,14 @@ class Sizes:
         if seen is not None and seen[0] is message and seen[1] is content and seen[2] is calls:
             return seen[3]
         weight = self._frame + (self.value if message.get("type") in _MEDIA else self._members)(message)
-        if len(self._seen) >= _REMEMBERED:
+        if len(self._seen) >= _SEEN:
             self._seen.clear()
         self._seen[id(message)] = (message, content, calls, weight)
         return weight
+
+    def forget(self) -> None:
+        """Let go of the messages; what their texts weigh stays known."""
+        self._seen.clear()
 
     def messages(self, messages: Iterable[Mapping[str, Any]]) -> float:
         """Tokens of all of them."""

@@ -74,10 +74,10 @@ def shapes(messages: Sequence[Message], wire: Wire) -> list[Shape]:
     return [read(message) for message in messages]
 
 
-def units(messages: Sequence[Message], wire: Wire, sizes: Sizes) -> list[Unit]:
-    """The history as units, in order, in linear time."""
+def units(messages: Sequence[Message], wire: Wire, sizes: Sizes, *, record: int | None = None) -> list[Unit]:
+    """The history as units, in order, in linear time; a record at the index `record` belongs to no other."""
     read = shapes(messages, wire)
-    ends, waiting = _reach(read, wire)
+    ends, waiting = _reach(read, wire, record)
     found: list[Unit] = []
     first = 0
     while first < len(read):
@@ -131,7 +131,7 @@ def _unit(members: Sequence[Shape], first: int, weight: float, waits: bool) -> U
     )
 
 
-def _reach(read: Sequence[Shape], wire: Wire) -> tuple[list[int], list[bool]]:
+def _reach(read: Sequence[Shape], wire: Wire, record: int | None) -> tuple[list[int], list[bool]]:
     """For each message the last one it must stay with, and whether a call of it waits for its result."""
     ends = list(range(len(read)))
     waiting = [False] * len(read)
@@ -153,7 +153,8 @@ def _reach(read: Sequence[Shape], wire: Wire) -> tuple[list[int], list[bool]]:
             called[call_id] = unanswered[call_id] = at
         if wire == "anthropic" and role == "system":
             # It must follow a user message and precede an assistant's, so it keeps both.
-            ends[max(0, at - 1)] = max(ends[max(0, at - 1)], min(at + 1, len(read) - 1))
+            start = at if at - 1 in {-1, record} else at - 1
+            ends[start] = max(ends[start], min(at + 1, len(read) - 1))
     newest = max((at for at, shape in enumerate(read) if shape.role == "assistant"), default=-1)
     for at in unanswered.values():
         waiting[at] = at >= newest

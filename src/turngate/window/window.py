@@ -253,6 +253,8 @@ class Window:
         messages = [place.message for place in sent]
         model = wishes.get("model", "") or request.model or self._model
         factor = self._calibration.factor(model)
+        old = frame.find(messages, room.book.summary)
+        at = None if old is None else old[0]
         return Case(
             request=request,
             wire=wire,
@@ -262,10 +264,10 @@ class Window:
             epoch=epoch,
             sent=sent,
             shapes=shapes(messages, wire),
-            units=units(messages, wire, self._sizes),
+            units=units(messages, wire, self._sizes, record=at),
             limits=room_for(self.settings, request, model, self._sizes, factor),
             factor=factor,
-            old=frame.find(messages, room.book.summary),
+            old=old,
             drop=room.state.letting_drop or wishes.get("let_drop", False),
             recalled=wishes.get("recalled", 0),
         )
@@ -407,6 +409,9 @@ class Window:
             self._save(lambda state: replace(state, letting_drop=True), case.wire)
         messages = [place.message for place in sent]
         weight = self._weight(sent)
+        if isinstance(case.request.source, bytes):
+            # What was parsed from a body never comes again.
+            self._sizes.forget()
         request = rebuilt(case.request, sent, drop=case.drop)
         return Fitted(
             request=request,
