@@ -83,8 +83,9 @@ def hook_overhead() -> None:
                 rows.append(_one_result(plain, number, result.tool, result.args, result.text))
         plain.close()
         _print_overhead(rows)
-        for name, milliseconds in _other_hooks(Path(folder)).items():
-            print(f"  {name:26s}{milliseconds:8.2f} ms")
+        for name, (milliseconds, commits) in _other_hooks(Path(folder)).items():
+            beside = f" ms, its two commits {commits:.2f}" if commits else " ms"
+            print(f"  {name:26s}{milliseconds:8.2f}{beside}")
 
 
 def _one_result(
@@ -110,7 +111,8 @@ def _print_overhead(rows: list[tuple[float, float, float]]) -> None:
     print(f"  beyond these two          {rest:8.2f} ms (median of the differences)")
 
 
-def _other_hooks(folder: Path) -> dict[str, float]:
+def _other_hooks(folder: Path) -> dict[str, tuple[float, float]]:
+    """Of each hook its time, and that of the commits that it asks for by themselves."""
     history = [{"role": "user", "content": f"message {number} " * 40} for number in range(HISTORY_MESSAGES)]
     calls = {
         "pre_llm_call": lambda n: hooks.pre_llm_call(session_id="o", turn_id=f"o:t:{n}", user_message="go"),
@@ -128,7 +130,15 @@ def _other_hooks(folder: Path) -> dict[str, float]:
             name: [_timed(lambda n=n, act=act: act(n))[0] for n in range(TURNS)]
             for name, act in calls.items()
         }
-    return {name: median(each) for name, each in times.items()}
+    plain = SqliteStore(folder / "turns.sqlite3")
+    commits = median(_timed(lambda n=n: _turn_commits(plain, n))[0] for n in range(TURNS))
+    plain.close()
+    return {name: (median(each), commits * (name == "pre_llm_call")) for name, each in times.items()}
+
+
+def _turn_commits(store: SqliteStore, number: int) -> None:
+    store.next_turn(SESSION)
+    store.save_state(SESSION, "flow", b"{}" * 500, number)
 
 
 def _timed(act: Callable[[], T]) -> tuple[float, T]:
