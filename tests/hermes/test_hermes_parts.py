@@ -384,6 +384,7 @@ class TestSmoke:
         )
         monkeypatch.setattr(hooks, "pre_llm_call", lambda **_: "x" * 20_000)
         monkeypatch.setattr(checks, "read_confined", lambda *_: "")
+        monkeypatch.setattr(checks, "compact", lambda *_: None)
         monkeypatch.setattr(checks, "offered", lambda _: [schema("retrieve")] * 9)
         monkeypatch.setattr(hooks, "on_session_start", lambda *, session_id="": None)
         wide = smoke.attempt(check.__name__, check)

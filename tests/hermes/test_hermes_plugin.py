@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -192,6 +193,19 @@ def test_other_results_keep_their_shape(talks, stub, agent):
     assert "CCR:" not in json.dumps([read, wrote])
     assert found["matches_text"].startswith("<<<CCR:")
     assert found["total_count"] >= 400
+
+
+def test_the_smoke_test_succeeds_beside_the_host(hermes_bin, agent):
+    done = subprocess.run(
+        [hermes_bin / "turngate", "doctor", "--mode", "full", "--json"],
+        env=agent.environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    report = json.loads(done.stdout)
+    assert (done.returncode, report["failed"]) == (0, {})
+    assert report["outcomes"]["engine_can_be_copied"] is True
 
 
 def test_the_host_reports_no_fault_of_ours(talks):

@@ -119,7 +119,7 @@ def test_the_doctor_names_markers_that_lead_nowhere(home, capsys, monkeypatch):
     assert "aphrodite" in found[0]["remedy"]
 
 
-@pytest.mark.parametrize(("mode", "checks"), [("quick", 10), ("full", 17)])
+@pytest.mark.parametrize(("mode", "checks"), [("quick", 10), ("full", 18)])
 def test_the_doctors_modes_run_the_smoke_test(mode, checks, capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("TURNGATE_DATA_DIR", str(tmp_path))
     assert main(["doctor", "--mode", mode, "--json"]) == 0

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass
+from importlib import import_module
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -13,11 +15,14 @@ from turngate import marker, tokens
 from turngate.errors import RetrieveError
 from turngate.hermes import contract, hooks, tools
 from turngate.hermes.answers import ANSWER_CHARS
+from turngate.hermes.compacting import Request, compact
 from turngate.hermes.files import read_confined
+from turngate.hermes.gauge import Gauge
 from turngate.hermes.host import MAX_BLOCK_BYTES, Host
 from turngate.hermes.plugin import HOOKS
 from turngate.hermes.schemas import NAMES, offered, schema
 from turngate.settings import DEFAULT_HERMES_TOOLS
+from turngate.wire import violations
 
 SESSION = "smoke"
 ERROR = "ValueError: the spoon is bent"
@@ -229,6 +234,38 @@ def waits_after_an_image(bench: Bench) -> Said:
     return None if not image and bench.block(turn="t2") else "the block was lost with an image"
 
 
+def compacts_a_full_window(bench: Bench) -> Said:
+    """A history that is too long becomes one that a provider accepts, and what went comes back."""
+    history: list[dict[str, Any]] = [{"role": "user", "content": "find the fault"}]
+    for number in range(30):
+        call = {"id": f"c{number}", "type": "function", "function": {"name": "terminal", "arguments": "{}"}}
+        history += [
+            {"role": "assistant", "content": "", "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": f"c{number}", "content": f"step {number} of many\n" * 40},
+        ]
+    gauge = Gauge(limit_tokens=3_000)
+    gauge.is_full(gauge.limit_tokens)
+    outcome = compact(bench.host, SESSION, history, gauge, Request())
+    if outcome is None or len(outcome.messages) >= len(history):
+        return "nothing was won"
+    if violations(outcome.messages, "chat"):
+        return "a provider would refuse the new history"
+    answer = bench.ask("retrieve", hash=outcome.notice.marker, pattern="step 1 of many")
+    return None if answer["found"] and "step 1 of many" in answer["text"] else "what went does not come back"
+
+
+def engine_can_be_copied(bench: Bench) -> Said:
+    """The host takes the engine for one of its own and copies it for each agent."""
+    del bench
+    engine = import_module("turngate.hermes.engine").TurngateEngine()
+    engine.update_model("some-model", 100_000)
+    twin = deepcopy(engine)
+    host_class = import_module("agent.context_engine").ContextEngine
+    if not isinstance(engine, host_class) or engine.name != "turngate":
+        return "the host would not take the engine"
+    return None if twin.gauge == engine.gauge and twin.threshold_tokens > 0 else "the copy is another"
+
+
 def passes_everything(bench: Bench) -> Said:
     """Nothing is shortened."""
     return "a result was shortened" if shown_id(bench.result(log_output())) else None
@@ -303,8 +340,12 @@ FULL: tuple[Callable[[Bench], Said], ...] = (
     can_be_switched_off,
     stays_in_the_folder,
     waits_after_an_image,
+    compacts_a_full_window,
 )
 """Run besides in ``full`` and ``pipeline``."""
+
+WITH_HOST: tuple[Callable[[Bench], Said], ...] = (engine_can_be_copied,)
+"""Run with those where the host is installed beside us."""
 
 ALWAYS: tuple[Callable[[Bench], Said], ...] = (
     shortens_a_result,

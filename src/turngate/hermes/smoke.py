@@ -18,6 +18,7 @@ from turngate.gate import Gate
 from turngate.hermes import checks
 from turngate.hermes.checks import Bench
 from turngate.hermes.host import Host, using
+from turngate.hermes.install import beside_the_host
 from turngate.settings import DirectiveSettings, FlowSettings, PromptSettings, Settings, StoreSettings
 
 Mode = Literal["quick", "full", "matrix", "pipeline"]
@@ -122,7 +123,8 @@ def _quick() -> Iterable[Outcome]:
 
 
 def _full() -> Iterable[Outcome]:
-    return [*_quick(), *(attempt(check.__name__, check) for check in checks.FULL)]
+    more = (*checks.FULL, *(checks.WITH_HOST if beside_the_host() else ()))
+    return [*_quick(), *(attempt(check.__name__, check) for check in more)]
 
 
 def _matrix() -> Iterable[Outcome]:
