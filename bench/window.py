@@ -9,6 +9,7 @@ are installed into an environment of their own under .bench/ when it is missing.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import subprocess
@@ -195,10 +196,12 @@ def _plan_ms(number: int) -> tuple[float, float, float]:
 
 def _median_ms(act: Any) -> float:
     times = []
+    gc.disable()  # as timeit does: what is collected is mostly this program's
     for _ in range(25):
         start = process_time()
         act()
         times.append(process_time() - start)
+    gc.enable()
     return median(times) * 1e3
 
 

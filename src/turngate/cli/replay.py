@@ -23,7 +23,7 @@ from turngate.replay.claude_code import session_files
 from turngate.replay.costs import offers
 from turngate.replay.html import Page
 from turngate.replay.probes import Probe, misplaced, read_probes
-from turngate.replay.report import BASE, Report, basis, counted, money, session_dict
+from turngate.replay.report import BASE, Report, basis, compacted_dict, counted, money, session_dict
 from turngate.replay.rules import PROVIDERS, as_of
 from turngate.replay.run import replay as run_replay
 from turngate.replay.transcripts import find_files, read
@@ -56,6 +56,13 @@ LISTED = 20
     "--probes", type=click.Path(path_type=Path), help="Charge what these facts need; one JSON object a line."
 )
 @click.option(
+    "--window",
+    "window_tokens",
+    type=click.IntRange(min=1),
+    metavar="TOKENS",
+    help="Keep every policy's requests within a window of this size.",
+)
+@click.option(
     "--html", "page", type=click.Path(path_type=Path, dir_okay=False), help="Write a report as one page."
 )
 @click.option(
@@ -79,6 +86,7 @@ def replay(  # noqa: PLR0917 - click passes every option
     providers: tuple[str, ...],
     model: str,
     probes: Path | None,
+    window_tokens: int | None,
     page: Path | None,
     claude_code: bool,
     claude_dir: Path,
@@ -104,6 +112,7 @@ def replay(  # noqa: PLR0917 - click passes every option
         providers=providers or PROVIDERS,
         model=model,
         probes=read_probes(probes) if probes else (),
+        window_tokens=window_tokens,
         settings=load(given),
         page=Page() if page else None,
         emit=_emit if as_json else None,
@@ -137,12 +146,16 @@ class _Job:
         providers: Sequence[str],
         model: str,
         probes: tuple[Probe, ...],
+        window_tokens: int | None,
         settings: Settings,
         page: Page | None,
         emit: Callable[[dict[str, Any], bool], None] | None,
     ) -> None:
         self.arms, self.providers, self.model, self.probes = arms, providers, model, probes
         self.settings, self.page, self._emit = settings, page, emit
+        self.window_tokens = window_tokens
+        #: Arm -> its compactions, of the last session.
+        self.compacted: dict[str, list[dict[str, Any]]] = {}
         self.report = Report()
         self.faults: list[str] = []
 
@@ -155,7 +168,18 @@ class _Job:
         """Replay one session."""
         terms = offers(transcript.model, self.providers, model=self.model)
         mine = list(self._probes_of(transcript))
-        outcomes = run_replay(transcript, self.arms, terms, settings=self.settings, probes=mine)
+        outcomes = run_replay(
+            transcript,
+            self.arms,
+            terms,
+            settings=self.settings,
+            probes=mine,
+            window_tokens=self.window_tokens,
+        )
+        self.compacted = {
+            outcome.arm: [compacted_dict(each, outcome, terms) for each in outcome.compactions]
+            for outcome in outcomes
+        }
         first = not self.report.sessions
         self.report.add(transcript, terms, outcomes)
         if self._emit or self.page:
@@ -200,6 +224,8 @@ def _show(job: _Job) -> None:
     out.print(sums_table(report, job.providers))
     if len(report.sessions) > 1:
         out.print(_sessions_table(report, job.providers, job.arms[-1]))
+    if job.window_tokens:
+        _show_window(job, out)
     for arm, sums in report.sums.items():
         if sums.faults:
             out.print(f"{arm}: {count(sums.faults, 'fault')}; what they met was sent as recorded")
@@ -212,6 +238,37 @@ def _show(job: _Job) -> None:
     for note in report.notes():
         out.print(fill(note, out.width), highlight=False, markup=False)
     out.print(f"Tokens are estimates; caches are simulated by rules as of {as_of()}; prices are list prices.")
+
+
+def _show_window(job: _Job, out: Console) -> None:
+    """What was done to stay within the window: of one session each compaction, of several their number."""
+    if len(job.report.sessions) == 1:
+        for arm, compacted in job.compacted.items():
+            for each in compacted:
+                text = "\n".join(_compacted_lines(arm, each, job.providers))
+                out.print(text, highlight=False, markup=False, soft_wrap=True)
+    for arm, sums in job.report.sums.items():
+        over = f"; {count(sums.over, 'request')} too large all the same" if sums.over else ""
+        out.print(f"{arm}: {count(sums.compactions, 'compaction')}{over}")
+
+
+def _compacted_lines(arm: str, each: dict[str, Any], providers: Sequence[str]) -> Iterator[str]:
+    """A compaction: what it came to, what the request behind it cost, what became of each message and why."""
+    yield (
+        f"{arm}, before message {each['message']} ({each['trigger']}): {each['before_tokens']:,} tokens "
+        f"became {each['after_tokens']:,}; {count(each['removed'], 'message')} went, {each['kept']:,} stay, "
+        f"{each['offloaded']:,} of them shortened"
+    )
+    costs = {name: each["providers"].get(name, {}).get("dollars") for name in providers}
+    known = [
+        f"{money({'dollars': c, 'known_dollars': c})} at {name}" for name, c in costs.items() if c is not None
+    ]
+    if known:
+        yield f"    that request cost {', '.join(known)}"
+    for step in each["plan"]:
+        last = step["end"] - 1
+        which = f"{step['first']}" if last == step["first"] else f"{step['first']}-{last}"
+        yield f"    {which}: {step['action']}, {step['reason']}"
 
 
 def sums_table(report: Report, providers: Sequence[str]) -> Table:

@@ -108,6 +108,12 @@ class Sheet:
         raw = splice(entry.raw, {path[1:]: change.after for path, change in changes.items()})
         return self._shown(raw, _loads(raw), entry.blocks, tuple(changes.values()))
 
+    def made(self, message: Mapping[str, Any]) -> Shown:
+        """A message that was not recorded."""
+        content = message.get("content")
+        blocks = len(content) if isinstance(content, list) else 1
+        return self._shown(orjson.dumps(message), message, max(1, blocks))
+
     def _shown(
         self, raw: bytes, message: Mapping[str, Any], blocks: int, changes: tuple[Change, ...] = ()
     ) -> Shown:

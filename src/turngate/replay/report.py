@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from turngate.replay.cachesim import Billed
     from turngate.replay.recorded import Transcript
     from turngate.replay.run import Outcome, Turn
+    from turngate.replay.windowed import Compacted
 
 BASE = "none"
 """The arm that the others are compared with."""
@@ -46,6 +47,8 @@ class Sums:
     facts: int = 0
     retrieved: int = 0
     lost: int = 0
+    compactions: int = 0
+    over: int = 0
     costs: dict[str, Cost] = field(default_factory=dict)
     """By provider."""
 
@@ -60,6 +63,8 @@ class Sums:
         self.facts += outcome.facts
         self.retrieved += outcome.retrieved
         self.lost += outcome.lost
+        self.compactions += len(outcome.compactions)
+        self.over += outcome.over
         for offer, cost in zip(offers, outcome.costs, strict=True):
             self.costs[offer.provider] = self.costs.get(offer.provider, Cost()) + cost
 
@@ -156,7 +161,17 @@ def share(cost: Cost, base: Cost) -> float | None:
 
 def _sums_dict(sums: Sums, base: Sums) -> dict[str, Any]:
     """What came of facts is ``null`` where none was asked for."""
-    names = ("requests", "input_tokens", "changed", "breaks", "wrong", "faults", "facts")
+    names = (
+        "requests",
+        "input_tokens",
+        "changed",
+        "breaks",
+        "wrong",
+        "faults",
+        "facts",
+        "compactions",
+        "over",
+    )
     found = {name: getattr(sums, name) if sums.facts else None for name in ("retrieved", "lost")}
     providers = {name: _cost_dict(cost, base.costs[name]) for name, cost in sums.costs.items()}
     return {name: getattr(sums, name) for name in names} | found | {"providers": providers}
@@ -229,7 +244,24 @@ def _outcome_dict(outcome: Outcome, offers: Sequence[Offer], base: Outcome) -> d
     base_sums.add(base, offers)
     wrong = [{"rule": v.rule, "text": v.text} for v in outcome.wrong]
     turns = [_turn_dict(turn, offers) for turn in outcome.turns]
-    return _sums_dict(sums, base_sums) | {"wrong": wrong, "faults": outcome.faults, "turns": turns}
+    compacted = [compacted_dict(each, outcome, offers) for each in outcome.compactions]
+    found = {"wrong": wrong, "faults": outcome.faults, "turns": turns, "compacted": compacted}
+    return _sums_dict(sums, base_sums) | found
+
+
+def compacted_dict(each: Compacted, outcome: Outcome, offers: Sequence[Offer]) -> dict[str, Any]:
+    """A compaction: what was kept and why, and what the request behind it cost."""
+    notice = each.notice
+    turn = next((turn for turn in outcome.turns if turn.message == each.message), None)
+    names = (
+        "trigger", "method", "before_tokens", "after_tokens", "removed", "kept", "offloaded", "epoch", "why",
+    )  # fmt: skip
+    return {
+        "message": each.message,
+        **{name: getattr(notice, name) for name in names},
+        "plan": each.plan["steps"],
+        "providers": _turn_dict(turn, offers)["providers"] if turn else {},
+    }
 
 
 def _turn_dict(turn: Turn, offers: Sequence[Offer]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,6 +16,7 @@ from turngate.replay.cachesim import Billed, CacheSimulator, Step
 from turngate.replay.costs import Account, Cost, Offer
 from turngate.replay.probes import Probe, in_view, text_of
 from turngate.replay.weigh import value_tokens
+from turngate.replay.windowed import Compacted, Windowed
 from turngate.settings import Settings
 from turngate.store import passages
 from turngate.tokens import estimate
@@ -79,6 +81,10 @@ class Outcome:
     """What a provider would refuse of each epoch's last request, though not of the recorded one."""
     changed: list[tuple[int, Change]] = field(default_factory=list)
     """Results that were changed, with the index of their message."""
+    compactions: list[Compacted] = field(default_factory=list)
+    """With a window: what was done to stay within it."""
+    over: int = 0
+    """With a window: requests that were still too large for it."""
 
 
 def replay(
@@ -88,17 +94,32 @@ def replay(
     *,
     settings: Settings | None = None,
     probes: Sequence[Probe] = (),
+    window_tokens: int | None = None,
 ) -> list[Outcome]:
     """What the session would have been under each arm: every request, its cost, and what was lost on the way.
 
-    Probes name messages by their number, so they are asked of sessions without compaction only.
+    Probes name messages by their number, so they are asked of sessions without a compaction of their own.
+    With `window_tokens`, every arm's requests are kept within a window of that size.
     """
     sheet = Sheet(transcript.wire)
     known = {
         (v.rule, v.path, i) for i, epoch in enumerate(transcript.epochs) for v in _judged(epoch, transcript)
     }
     setup = _Setup(transcript, sheet, offers, probes, known)
-    return [_Replay(setup, arm, ARMS[arm](sheet, settings or Settings())).run() for arm in arms]
+    known_settings = settings or Settings()
+
+    def begin(name: str) -> Arm:
+        arm = ARMS[name](sheet, known_settings)
+        if window_tokens is None:
+            return arm
+        return Windowed(
+            arm,
+            sheet,
+            transcript,
+            dataclasses.replace(known_settings.window, context_window_tokens=window_tokens),
+        )
+
+    return [_Replay(setup, name, begin(name)).run() for name in arms]
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +200,8 @@ class _Replay:
         self._before = 0
         self._at = 0.0
         self._texts: dict[bytes, str] = {}
+        self._window = arm if isinstance(arm, Windowed) else None
+        self._counted: set[int] = set()
         self.outcome = Outcome(name)
 
     def run(self) -> Outcome:
@@ -187,15 +210,21 @@ class _Replay:
                 self._request(number, epoch.entries, index, first=count == 0)
             self._judge(number)
         self.outcome.faults = dict(self._arm.faults)
+        if self._window is not None:
+            self.outcome.compactions, self.outcome.over = self._window.compacted, self._window.over
         self.outcome.costs = [account.cost() for account in self._accounts]
         return self.outcome
 
     def _request(self, epoch: int, entries: Sequence[Entry], index: int, *, first: bool) -> None:
+        compactions = self._compactions()
         kept_messages, new = self._arm.request(entries, index)
         kept = min(self._sent.replace(kept_messages, new, entries), self._before)
-        self.outcome.breaks += kept < self._before and not first
+        declared = first or self._compactions() > compactions
+        self.outcome.breaks += kept < self._before and not declared
         for position, shown in enumerate(new, kept_messages):
-            self.outcome.changed += [(position, change) for change in shown.changes]
+            if self._window is None or id(shown) not in self._counted:
+                self.outcome.changed += [(position, change) for change in shown.changes]
+                self._counted.add(id(shown))
         reused = self._sent.bytes_of(kept)
         self._at = max(self._at, entries[index].at_seconds or self._at + ASSUMED_SECONDS)
         asked: list[list[Billed]] = []
@@ -207,6 +236,9 @@ class _Replay:
         self._before = len(self._sent.steps)
         turn = Turn(epoch, index, self._sent.tokens, self._sent.bytes, reused, tuple(billed))
         self.outcome.turns.append(turn)
+
+    def _compactions(self) -> int:
+        return 0 if self._window is None else len(self._window.compacted)
 
     def _send(self, kept: int, reply: Step) -> list[Billed]:
         """One request to every provider; what each charges."""
@@ -237,8 +269,7 @@ class _Replay:
 
     def _redeem(self, probe: Probe, kept: int, asked: list[list[Billed]]) -> int:
         """Have a fact back: a request more, and call and result in view from here on."""
-        changes = self._sent.shown[probe.first].changes if probe.first < len(self._sent.shown) else ()
-        hidden = next((change.before for change in changes if in_view(probe, [change.before])), None)
+        hidden = self._hidden(probe)
         if hidden is None or not self._redeems:
             self.outcome.lost += 1
             return kept
@@ -256,6 +287,18 @@ class _Replay:
             self.outcome.lost += 1
         return kept
 
+    def _hidden(self, probe: Probe) -> str | None:
+        """A text out of view that has the fact."""
+        changes = [change for shown in self._sent.shown for change in shown.changes]
+        if self._window is None:
+            changes = (
+                list(self._sent.shown[probe.first].changes) if probe.first < len(self._sent.shown) else []
+            )
+        found = next((change.before for change in changes if in_view(probe, [change.before])), None)
+        if found is None and self._window is not None:
+            return self._window.hidden(lambda text: in_view(probe, [text]))
+        return found
+
     def _text(self, shown: Shown) -> str:
         """All text of a message."""
         if shown.digest not in self._texts:
@@ -265,6 +308,9 @@ class _Replay:
     def _judge(self, epoch: int) -> None:
         """Ask the oracle about the last request; one sent as recorded has the record's own faults only."""
         shown, entries = self._sent.shown, self._transcript.epochs[epoch].entries
+        if self._window is not None:
+            self._judge_window(epoch)
+            return
         if not any(message.changes for message in shown):
             return
         messages = [
@@ -273,6 +319,12 @@ class _Replay:
         ]
         found = violations(messages, self._transcript.wire)
         self.outcome.wrong += [v for v in found if (v.rule, v.path, epoch) not in self._known]
+
+    def _judge_window(self, epoch: int) -> None:
+        """The same where messages stand elsewhere than recorded: only rules that the record keeps count."""
+        broken = {rule for rule, _, number in self._known if number == epoch}
+        found = violations([_loads(message.raw) for message in self._sent.shown], self._transcript.wire)
+        self.outcome.wrong += [v for v in found if v.rule not in broken]
 
 
 def _head(transcript: Transcript, *, ours: bool) -> Iterator[tuple[Step, int]]:

@@ -256,10 +256,12 @@ def _first_request_tokens(case: Case, sizes: Sizes) -> float:
 
 def _first_spoken(case: Case) -> str:
     """The first request in the list, unless it is the newest, which stays."""
-    spoken = [unit for unit in case.units if unit.user]
+    spoken = [unit for unit in case.units if unit.spoken]
     if len(spoken) < 2:  # noqa: PLR2004 - the first and another one
         return ""
-    return compaction.said(case.sent[spoken[0].first].message, case.wire)
+    first = spoken[0]
+    read = zip(case.sent[first.first : first.end], case.shapes[first.first : first.end], strict=True)
+    return next((compaction.said(place.message, case.wire) for place, shape in read if shape.user), "")
 
 
 def _moved(pinned: Iterable[int], sent: Sequence[Place]) -> set[int]:

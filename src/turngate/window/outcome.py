@@ -46,7 +46,7 @@ def _record_text(job: Job, written: Written, sizes: Sizes, *, less: float) -> st
         written.text,
         sizes.text,
         most_tokens=max(0.0, limit.summary_tokens - less),
-        first_tokens=FIRST_REQUEST_SHARE * limit.hard_tokens,
+        first_tokens=FIRST_REQUEST_SHARE * limit.hard_tokens - max(0.0, less - limit.summary_tokens),
     )
     entries = compaction.entries_in_view(job.stay.tail, job.case.wire) + max(0, job.case.recalled)
     return frame.frame(
