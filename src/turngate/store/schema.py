@@ -197,8 +197,10 @@ def pending(conn: sqlite3.Connection, migrations: Sequence[Migration] = MIGRATIO
     Raises:
         StoreUnavailableError: the file is another program's, or a newer turngate's.
     """
+    # Asked first: another connection may run the first step between the two questions.
+    in_use = _has_tables(conn, "1")
     done = applied(conn)
-    if not done and _has_tables(conn, "1"):
+    if in_use and not done:
         raise StoreUnavailableError(
             "this file is a database of another program; name another data_dir, or move the file away"
         )
