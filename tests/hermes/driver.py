@@ -6,6 +6,7 @@ mode builds it (`hermes_cli/oneshot.py`).
 """
 
 import contextlib
+import copy
 import json
 import os
 import sys
@@ -78,6 +79,26 @@ class Conversations:
     def engine(self, name):
         engine = self.agents[name].context_compressor
         return {"class": type(engine).__name__, "status": engine.get_status()}
+
+    def later_host(self, name):
+        """What newer hosts (0.21) ask an engine, on this conversation's own engine and history."""
+        engine, history = self.agents[name].context_compressor, self.histories[name]
+        before = copy.deepcopy(history)
+        pruned = engine.prune_tool_results_only(history, 60_000)
+        selected = engine.select_context(
+            history, conversation_messages=history, incoming_message="hi", budget_tokens=1_000_000
+        )
+        squeezed = engine.select_context(history, budget_tokens=1_500)
+        engine.on_turn_complete(history, {"prompt_tokens": 1}, session_id="x")
+        return {
+            "pruned": len(pruned),
+            "history": len(history),
+            "selected_is_history": selected is history,
+            "squeezed": len(squeezed),
+            "info": engine.should_compress_info(60_000),
+            "untouched": history == before,
+            "copied": copy.deepcopy(engine).get_status() == engine.get_status(),
+        }
 
 
 def main():

@@ -110,7 +110,7 @@ class TestInTheMiddleOfAToolChain:
     def test_what_went_can_be_had_back_whole(self, done, agent):
         ref = marker_id(record(done[1][7]))
         with agent.gate() as gate:
-            text = gate.session(done[0]["session"]).retrieve(ref).text
+            text = gate.session(done[0]["session"]).retrieve(ref, expand=True).text
         left = {message.get("tool_call_id") for message in done[1][7].messages}
         gone = [
             m["content"] for m in done[1][6].messages if m["role"] == "tool" and m["tool_call_id"] not in left
@@ -139,6 +139,17 @@ class TestInTheMiddleOfAToolChain:
         # The host itself forgets the name of a tool message when it resumes a session.
         plain = [[m | {"name": ""} for m in request.messages] for request in (sent, stub.requests[0])]
         assert plain[1][: len(plain[0])] == plain[0]
+
+
+def test_what_newer_hosts_ask_is_answered(talks, done):
+    """Methods of 0.21, by their documented signatures."""
+    said = talks.ask("later_host", name="chain")
+    assert said["pruned"] == said["history"]
+    assert said["selected_is_history"]
+    assert said["squeezed"] < said["history"]
+    assert said["info"]["should_compress"] is True
+    assert said["untouched"]
+    assert said["copied"]
 
 
 def test_on_overflow_the_history_is_shortened_until_the_provider_takes_it(talks, stub):

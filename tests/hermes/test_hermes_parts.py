@@ -17,7 +17,7 @@ from turngate.hermes import checks, contract, hooks, plugin, smoke, tools
 from turngate.hermes.answers import ANSWER_CHARS, fitted, page_chars, spelled
 from turngate.hermes.checks import Bench, log_output, shown_id
 from turngate.hermes.files import read_confined
-from turngate.hermes.host import Host, fail_open, host, using
+from turngate.hermes.host import Host, _of_this_process, fail_open, host, using
 from turngate.hermes.result import MARKER_KEY, output_of, with_shown
 from turngate.hermes.schemas import NAMES, offered, schema
 from turngate.hermes.view import View, view_of
@@ -276,6 +276,9 @@ class TestTools:
         stored = here.ask("compress", content="hello " * 50, type="note")
         assert here.ask("retrieve", hash=stored["hash"])["text"] == "hello " * 50
         assert stored["marker"].startswith(f"<<<CCR:{stored['hash']}|context|")
+        nested = here.ask("compress", content=f"see <<<CCR:{ref}|tool|9|inline>>> there")["hash"]
+        assert checks.NEEDLE in here.ask("retrieve", hash=nested, expand=True, pattern="needle")["text"]
+        assert here.ask("retrieve", hash=nested)["total_lines"] == 1
         assert ref in here.ask("catalog")["shortened"][0]
         assert here.ask("catalog", mode="toc")["shortened"] == 1
         assert here.ask("history")["calls"][0] == {
@@ -333,6 +336,21 @@ class TestPlugin:
 
     def test_every_registered_hook_and_tool_exists(self):
         assert all(callable(getattr(hooks, name)) for name in (*plugin.HOOKS, *plugin.TERMINAL_HOOKS))
+
+
+def test_the_block_never_grows_so_large_that_the_host_puts_it_into_a_file(tmp_path, monkeypatch):
+    monkeypatch.setenv("TURNGATE_FLOW_BUDGET_CHARS", "50000")
+    monkeypatch.setenv("TURNGATE_DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("TURNGATE_PROMPTS_SESSION_INJECT", "a word or two\n" * 4_000)
+    with using(_of_this_process.__wrapped__()):
+        block = hooks.pre_llm_call(session_id="s", turn_id="t", user_message="go")
+    assert 9_000 < len(block.encode()) < 10_000
+
+
+def test_the_smoke_test_is_a_tool(here):
+    report = json.loads(tools.call("turngate_test", {"mode": "quick"}, session_id="s"))
+    assert (report["ok"], report["mode"]) == (True, "quick")
+    assert report["checks"] >= 9
 
 
 def plugin_yaml():

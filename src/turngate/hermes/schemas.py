@@ -26,6 +26,7 @@ _TOOLS: Mapping[str, tuple[str, Mapping[str, Any], Sequence[str]]] = {
             "query": {"type": "string", "description": "plain words; best passages"},
             "path": {"type": "string", "description": "JSON path $.a[0]; without hash: a file"},
             "page": {"type": "integer", "description": "from 1"},
+            "expand": {"type": "boolean", "description": "follow markers inside it"},
         },
         (),
     ),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
@@ -24,6 +24,8 @@ from turngate.settings import DirectiveSettings, FlowSettings, PromptSettings, S
 Mode = Literal["quick", "full", "matrix", "pipeline"]
 MODES: tuple[str, ...] = get_args(Mode)
 
+Check = Callable[[Bench], object]
+
 RESULTS_FILE = ".test-results.json"
 
 #: What the sweep tries, each with each.
@@ -34,7 +36,7 @@ SWEEP: dict[str, tuple[Any, ...]] = {
     "store": (StoreSettings(), StoreSettings(redact=True)),
 }
 #: A feature -> the settings in which it is off, and the check that then must hold.
-TOGGLES: dict[str, tuple[Settings, Callable[[Bench], object]]] = {
+TOGGLES: dict[str, tuple[Settings, Check]] = {
     "shortening off": (Settings(enabled=False), checks.passes_everything),
     "terminal skipped": (Settings(skip_tools=("terminal",)), checks.passes_everything),
     "orientation off": (Settings(prompts=PromptSettings(session_inject="")), checks.has_no_orientation),
@@ -103,18 +105,26 @@ def run(mode: str, results: Path | None = None) -> Report:
     return report
 
 
-def attempt(name: str, check: Callable[[Bench], object], settings: Settings | None = None) -> Outcome:
+def attempt(name: str, check: Check, settings: Settings | None = None) -> Outcome:
     """One check, on a store of its own. Only None is success."""
+    return attempts({name: check}, settings)[0]
+
+
+def attempts(named: Mapping[str, Check], settings: Settings | None = None) -> list[Outcome]:
+    """Several checks one after the other, on one store of their own."""
+    with tempfile.TemporaryDirectory(prefix="turngate-smoke-") as folder:
+        known = replace(settings or Settings(), data_dir=Path(folder) / "data")
+        with Gate.open(settings=known) as gate, using(Host(gate)) as here:
+            return [_outcome(name, check, Bench(here, Path(folder))) for name, check in named.items()]
+
+
+def _outcome(name: str, check: Check, bench: Bench) -> Outcome:
     try:
-        with tempfile.TemporaryDirectory(prefix="turngate-smoke-") as folder:
-            known = replace(settings or Settings(), data_dir=Path(folder) / "data")
-            with Gate.open(settings=known) as gate, using(Host(gate)) as here:
-                said = check(Bench(here, Path(folder)))
-                faults = dict(here.faults)
+        said = check(bench)
     except Exception as error:  # noqa: BLE001 - that it raises is what the check found
         return Outcome(name, ok=False, why=f"{type(error).__name__}: {error}")
-    if said is None and faults:
-        said = f"hooks or tools failed inside: {faults}"
+    if said is None and bench.host.faults:
+        said = f"hooks or tools failed inside: {dict(bench.host.faults)}"
     return Outcome(name, ok=said is None, why="" if said is None else str(said) or repr(said))
 
 
@@ -132,8 +142,7 @@ def _matrix() -> Iterable[Outcome]:
     for values in product(*SWEEP.values()):
         settings = Settings(**dict(zip(SWEEP, values, strict=True)))
         names = ", ".join(_spelled(name, value) for name, value in zip(SWEEP, values, strict=True))
-        for check in checks.ALWAYS:
-            yield attempt(f"{check.__name__} [{names}]", check, settings)
+        yield from attempts({f"{check.__name__} [{names}]": check for check in checks.ALWAYS}, settings)
 
 
 def _spelled(name: str, value: object) -> str:

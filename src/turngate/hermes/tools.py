@@ -29,6 +29,8 @@ DEFAULT_EVENTS = 50
 #: The tool under whose name prefetched files are stored.
 PREFETCH = f"{PREFIX}prefetch"
 _RANGE = re.compile(r"\s*(\d+)(?:\s*[-–:,]\s*(\d+))?\s*")
+#: What is behind the markers of a text isn't known before it is had back.
+_WORST = "\0"
 _KIND = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 
 
@@ -49,14 +51,15 @@ def _retrieve(session: Session, args: Args) -> Answer:
     if not ref and not path:
         raise RetrieveError("name the hash of a marker, or the path of a file")
     text = session.original(ref).text if ref else read_confined(path)
-    read = partial(session.retrieve, ref, path=path or None) if ref else partial(select, text)
+    expand = args.get("expand") is True
+    read = partial(session.retrieve, ref, path=path or None, expand=expand) if ref else partial(select, text)
     return part(
         read(
             lines=_lines(args),
             pattern=_text(args, "pattern") or None,
             query=_text(args, "query") or None,
             page=_number(args, "page", 1),
-            page_chars=page_chars(text),
+            page_chars=page_chars(_WORST if expand else text),
         )
     )
 
