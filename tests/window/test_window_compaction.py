@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 
 import orjson
@@ -13,8 +15,8 @@ from window_shapes import Summariser, a, chat, h, loop, results, s, t, use, word
 from turngate.errors import SettingsError, StoreUnavailableError
 from turngate.gate import Gate
 from turngate.ledger import Ledger
-from turngate.settings import Settings, WindowSettings
-from turngate.store import render_hits
+from turngate.settings import Settings, StoreSettings, WindowSettings
+from turngate.store import SqliteStore, render_hits
 from turngate.window import HONESTY_MARKER_SENTINEL as S
 from turngate.window import MemoryFlusher, Window, trim
 from turngate.window.record.frame import text_of
@@ -380,3 +382,21 @@ def test_a_summariser_that_does_not_answer_in_time_is_left(make_window):
     fitted = make_window(SMALL, summariser=slow, style=style).fit(loop(8))
     assert fitted.compaction.method == "digest"
     assert "TimeoutError" in fitted.compaction.why
+
+
+def test_where_the_store_replaces_secrets_none_is_kept_and_the_record_is_carried_on(tmp_path):
+    secret = "sk-ant-api03-" + "Q7x" * 30
+    store = SqliteStore(tmp_path / "s.db", StoreSettings(redact=True))
+    window = Window("s", lambda: store, SMALL)
+    messages = [h(f"my key is {secret}"), a(text="noted")]
+    for at in range(4):
+        messages += loop(8, 3_000, task=f"task {at}, with {secret}")
+        out = window.fit(messages).messages
+        assert len(records(out)) == 1
+        assert secret not in records(out)[0]
+        messages.append(a(text="done"))
+    assert secret not in json.dumps(window.transcript())
+    with closing(sqlite3.connect(tmp_path / "s.db")) as conn:
+        hashes = [row[0] for row in conn.execute("SELECT sha256 FROM ledger_value")]
+    assert secret.encode() not in b"".join(store.ledger.values(hashes).values())
+    store.close()

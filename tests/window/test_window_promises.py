@@ -65,7 +65,7 @@ MESSAGES = st.lists(
 @RELAXED
 @given(MESSAGES)
 def test_a_span_of_any_json_is_read_back_as_it_was(messages):
-    assert parse(*render(messages, "anthropic", first=0)) == json.loads(json.dumps(messages))
+    assert parse(*json.loads(json.dumps(render(messages, "anthropic", first=0)))) == messages
 
 
 @RELAXED

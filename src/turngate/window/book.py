@@ -161,7 +161,7 @@ class Book:
     def record(self, name: str, epoch: Epoch) -> Epoch:
         """Keep an epoch; returns the one that is there now, which may be another's."""
         self._put(_EPOCH, name, asdict(epoch))
-        self._epochs[name] = self._recall_epoch(name) or epoch
+        self._epochs[name] = self._recall_epoch(name) or self._made(self.clean(asdict(epoch)))
         return self._epochs[name]
 
     def note_summary(self, ref: str, note: SummaryNote) -> str:
@@ -184,9 +184,7 @@ class Book:
 
     def clean(self, value: Any) -> Any:
         """A JSON value as it may be kept: the same, unless the store replaces secrets."""
-        text = json.dumps(value)
-        kept = self._store().ledger.redacted(text)
-        return value if kept is text else json.loads(kept)
+        return _each_string(value, self._store().ledger.redacted)
 
     def _load(self) -> tuple[State, int]:
         body, version = self._store().load_state(self._session, ROOM)
@@ -198,12 +196,14 @@ class Book:
 
     def _recall_epoch(self, name: str) -> Epoch | None:
         data = self._get(_EPOCH, name)
-        if data is None:
-            return None
+        return None if data is None else self._made(data)
+
+    @staticmethod
+    def _made(data: Mapping[str, Any]) -> Epoch:
         return replace(Epoch(**data), items=tuple(data["items"]))
 
     def _put(self, kind: str, name: str, value: Any) -> None:
-        data = json.dumps(value).encode()
+        data = json.dumps(self.clean(value)).encode()
         sha256 = hashlib.sha256(data).hexdigest()
         row = (kind, name, DecisionRow(sha256))
         self._store().ledger.record(
@@ -215,6 +215,17 @@ class Book:
         row = ledger.decisions(self._scope, [(kind, name)]).get((kind, name))
         data = ledger.values([row.sha256]).get(row.sha256) if row else None
         return None if data is None else json.loads(data)
+
+
+def _each_string(value: Any, change: Callable[[str], str]) -> Any:
+    """The value with every string in it changed; names of fields stay."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, Mapping):
+        return {key: _each_string(item, change) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_each_string(item, change) for item in value]
+    return value
 
 
 def epoch_name(key: bytes, before: Sequence[tuple[int, str, str]]) -> str:

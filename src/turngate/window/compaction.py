@@ -54,6 +54,18 @@ _APART_TOKENS: Final = 120
 _APART_HEAD_SHARE: Final = 0.25
 
 
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """The store, as far as it is needed here. Each may raise a `StoreError`."""
+
+    put: Put
+    """Stores bytes."""
+    ours: Callable[[str], bool]
+    """Whether a marker's id is one of this session."""
+    clean: Callable[[Any], Any]
+    """A JSON value as it may be kept."""
+
+
 class Offloader:
     """Puts long texts away, and knows beforehand what that would save."""
 
@@ -62,18 +74,15 @@ class Offloader:
         messages: Sequence[Message],
         wire: Wire,
         sizes: Sizes,
+        shelf: Shelf,
         *,
         excerpt_tokens: float,
-        put: Put,
-        ours: Callable[[str], bool],
     ) -> None:
-        """`ours` says of a marker's id whether it is one of this session."""
         self._messages = messages
         self._wire = wire
         self._sizes = sizes
+        self._shelf = shelf
         self._excerpt = excerpt_tokens
-        self._put = put
-        self._ours = ours
         self._calls: dict[str, Leaf] | None = None
 
     def shrunk(self, unit: Unit) -> float:
@@ -81,7 +90,7 @@ class Offloader:
         weight = unit.tokens
         for at in range(unit.first, unit.end):
             for leaf in self._long(self._messages[at], spoken=unit.user):
-                weight -= self._sizes.text(leaf.text) - self._excerpt - _MARKER_TOKENS
+                weight -= self._weight(leaf, self._messages[at]) - self._excerpt - _MARKER_TOKENS
         return weight
 
     def change(self, at: int, *, spoken: bool) -> Message:
@@ -95,26 +104,33 @@ class Offloader:
                 changes[leaf.path] = value
         return offload.replaced(message, changes) if changes else message
 
+    def _weight(self, leaf: Leaf, message: Message) -> float:
+        """What a text weighs in its message; arguments that are an object weigh less than their JSON."""
+        value: Any = message
+        for step in leaf.path:
+            value = value[step]
+        return self._sizes.value(value, str(leaf.path[-1]))
+
     def _long(self, message: Message, *, spoken: bool) -> list[Leaf]:
         least = offload.LONG_TIMES * self._excerpt + _MARKER_TOKENS
         return [
             leaf
             for leaf in offload.leaves(message, self._wire, spoken=spoken)
             # A token has at least a character, so that most texts need no counting.
-            if len(leaf.text) > least and self._sizes.text(leaf.text) > least
+            if len(leaf.text) > least and self._weight(leaf, message) > least
         ]
 
     def _away(self, leaf: Leaf) -> str:
         """Store a text; what is shown for it."""
         known = marker.parse(leaf.text)
-        if known is not None and self._ours(known.hash):
+        if known is not None and self._shelf.ours(known.hash):
             line, _, rest = leaf.text.partition("\n")
             return f"{line}\n{offload.excerpt(rest, self._excerpt, self._sizes.text)}"
         call = self._call(leaf)
         data = to_bytes(leaf.text)
         about = f"{call.name} {call.text}"[:_LONGEST_CALL_CHARS] if call else ""
         tool = call.name if call else leaf.name
-        stored = self._put(data, leaf.what, tool, leaf.call_id, about)
+        stored = self._shelf.put(data, leaf.what, tool, leaf.call_id, about)
         short = shorten(leaf.text, tool=tool, args=call.text if call else None, least_chars=0)
         fits = leaf.what == "result" and short.changed and self._sizes.text(short.text) <= self._excerpt
         kind, seen, shown = (
@@ -217,9 +233,7 @@ class Removed:
     """Number of the first message that went now."""
 
 
-def remove(
-    messages: Sequence[Message], wire: Wire, old: SummaryNote | None, put: Put, ours: Callable[[str], bool]
-) -> Removed:
+def remove(messages: Sequence[Message], wire: Wire, old: SummaryNote | None, shelf: Shelf) -> Removed:
     """Store the messages that go, whole and readable. Raises a `StoreError` if that cannot be done.
 
     Long results are stored each by itself, under the call that brought them about, as a search wants them;
@@ -228,12 +242,13 @@ def remove(
     before = Facts.from_dict(old.facts) if old else Facts()
     first = before.messages
     facts = gather(before, messages, wire, first=first)
-    apart = _Apart(put, ours, facts.markers)
+    apart = _Apart(shelf, facts.markers)
+    put = shelf.put
     text, skeleton = transcript.render(apart.all(messages, wire), wire, first=first)
     last = first + len(messages) - 1
     stored = put(to_bytes(text), TRANSCRIPT_KIND, "", "", f"earlier messages {first}-{last}")
     # Packed, so that a search does not come upon it.
-    bones = put(zstd.compress(to_bytes(skeleton)), SKELETON_KIND, "", "", "")
+    bones = put(zstd.compress(to_bytes(json.dumps(shelf.clean(skeleton)))), SKELETON_KIND, "", "", "")
     span = (first, last, stored.id, stored.size, bones.id)
     spans: tuple[Span, ...] = (*(old.spans if old else ()), span)
     if len(spans) > 1:
@@ -243,16 +258,15 @@ def remove(
 
 def read_span(span: Span, get: Callable[[str], bytes]) -> list[Message]:
     """The messages of a span, as they were when they went; `get` gives stored bytes by id."""
-    skeleton = to_text(zstd.decompress(get(span[4])))
+    skeleton = json.loads(zstd.decompress(get(span[4])))
     return list(transcript.parse(to_text(get(span[2])), skeleton))
 
 
 class _Apart:
     """Stores long results by themselves."""
 
-    def __init__(self, put: Put, ours: Callable[[str], bool], markers: dict[str, str]) -> None:
-        self._put = put
-        self._ours = ours
+    def __init__(self, shelf: Shelf, markers: dict[str, str]) -> None:
+        self._shelf = shelf
         self._markers = markers
 
     def all(self, messages: Sequence[Message], wire: Wire) -> list[Message]:
@@ -273,12 +287,12 @@ class _Apart:
         if len(text) < _APART_CHARS:
             return False
         known = marker.parse(text)
-        return known is None or not self._ours(known.hash)
+        return known is None or not self._shelf.ours(known.hash)
 
     def _away(self, leaf: Leaf, call: Leaf | None) -> str:
         tool, args = (call.name, call.text) if call else (leaf.name, "")
         about = f"{tool} {args}"[:_LONGEST_CALL_CHARS].strip()
-        stored = self._put(to_bytes(leaf.text), leaf.what, tool, leaf.call_id, about)
+        stored = self._shelf.put(to_bytes(leaf.text), leaf.what, tool, leaf.call_id, about)
         self._markers[stored.id] = label(tool, args)
         sort = ingress.marker_type(tool)
         sign = Marker(stored.id, sort, stored.size, MODE, offload.preview(leaf.text), (("kind", leaf.what),))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -59,8 +59,8 @@ def _record_text(job: Job, written: Written, sizes: Sizes, *, less: float) -> st
     )
 
 
-def epoch(job: Job, places: Sequence[Place], clean: Callable[[Any], Any]) -> Epoch:
-    """The epoch that these places make; `clean` gives a value as it may be kept."""
+def epoch(job: Job, places: Sequence[Place]) -> Epoch:
+    """The epoch that these places make."""
     case = job.case
     cover, items = compaction.items(
         places, least_cover=case.epoch.cover if case.epoch else 0, total=len(case.request.messages)
@@ -79,7 +79,7 @@ def epoch(job: Job, places: Sequence[Place], clean: Callable[[Any], Any]) -> Epo
         "verdict": str(job.verdict or ""),
         "with_thinking": stripped,
     }
-    return Epoch(cover, tuple(clean(plain)), removed, about)
+    return Epoch(cover, tuple(plain), removed, about)
 
 
 def note(job: Job, written: Written, text: str) -> SummaryNote | None:

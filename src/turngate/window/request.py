@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import orjson
+
 from turngate.window.book import Epoch
 from turngate.window.measure import Sizes
 from turngate.window.thinking import let_drop
@@ -62,9 +64,19 @@ def read(source: Source) -> Request:
     Raises:
         WireError: it has no list of messages.
     """
-    value = parse(source)
+    value = _parsed(source)
     _, messages = message_list(value)
     return Request(source, value, list(messages))
+
+
+def _parsed(source: Source) -> Any:
+    """The value; a body by the fast parser, where that takes it."""
+    if isinstance(source, bytes):
+        try:
+            return orjson.loads(source)
+        except orjson.JSONDecodeError:  # lone surrogates, depth
+            return parse(source)
+    return source
 
 
 def places(messages: Sequence[Message], epoch: Epoch | None) -> list[Place]:

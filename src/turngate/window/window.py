@@ -286,7 +286,7 @@ class Window:
         messages = case.messages
         gone = tuple(messages[at] for at in made.summarised if at != case.old_index)
         note = case.old[1] if case.old else None
-        removed = compaction.remove(gone, case.wire, note, self._put, self._ours) if gone else None
+        removed = compaction.remove(gone, case.wire, note, self._shelf(case.wire)) if gone else None
         style = Style(
             most_tokens=min(case.limits.summary_tokens, self.settings.max_chunk_tokens / 4),
             chunk_tokens=self.settings.max_chunk_tokens,
@@ -330,12 +330,14 @@ class Window:
         sent, text = outcome.sent(job, written, self._sizes)
         if self._weight(sent) > (1 - LEAST_PROGRESS_SHARE) * case.tokens:
             return None
-        made = outcome.epoch(job, sent, room.book.clean)
+        made = outcome.epoch(job, sent)
         keys = case.keys or list(room.chain.keys(case.request.messages))
         key = keys[made.cover - 1]
         known = (made.cover, key.hex(), epoch_name(key, case.state.epochs))
         made = room.book.record(known[2], made)
         sent = places(case.request.messages, made)
+        # Where the store replaces secrets, the record is not what was written.
+        text = next((found for place in sent if (found := frame.text_of(place.message))), text)
         note = outcome.note(job, written, text)
         name = room.book.note_summary(job.removed.ref, note) if job.removed and note else ""
         tokens = self._weight(sent)
@@ -468,10 +470,12 @@ class Window:
             case.messages,
             case.wire,
             self._sizes,
+            self._shelf(case.wire),
             excerpt_tokens=excerpt_tokens(case.limits),
-            put=self._put,
-            ours=self._ours,
         )
+
+    def _shelf(self, wire: Wire) -> compaction.Shelf:
+        return compaction.Shelf(self._put, self._ours, self._room(wire).book.clean)
 
     def _ours(self, ref: str) -> bool:
         return bool(self._store().known([ref], session=self.session))

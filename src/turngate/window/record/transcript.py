@@ -27,8 +27,8 @@ from turngate.wire import Path, Wire
 _LINES: Final = "@"
 
 
-def render(messages: Sequence[Message], wire: Wire, *, first: int) -> tuple[str, str]:
-    """The text of a span, and its skeleton.
+def render(messages: Sequence[Message], wire: Wire, *, first: int) -> tuple[str, dict[str, Any]]:
+    """The text of a span, and its skeleton, a JSON value.
 
     Args:
         messages: the span.
@@ -49,10 +49,10 @@ def render(messages: Sequence[Message], wire: Wire, *, first: int) -> tuple[str,
             changes[path] = {key: [len(lines) + 1, len(own)]}
             lines += own
         rest.append(replaced(message, changes))
-    return "\n".join(lines), json.dumps({"key": key, "messages": rest})
+    return "\n".join(lines), {"key": key, "messages": rest}
 
 
-def parse(text: str, skeleton: str) -> list[dict[str, Any]]:
+def parse(text: str, skeleton: Any) -> list[dict[str, Any]]:
     """The messages of a span.
 
     Raises:
@@ -60,8 +60,7 @@ def parse(text: str, skeleton: str) -> list[dict[str, Any]]:
     """
     lines = text.split("\n")
     try:
-        known = json.loads(skeleton)
-        return [_filled(message, lines, known["key"]) for message in known["messages"]]
+        return [_filled(message, lines, skeleton["key"]) for message in skeleton["messages"]]
     except (ValueError, TypeError, KeyError, IndexError) as error:
         raise StoreCorruptError("a span's skeleton is damaged; its text can still be retrieved") from error
 
