@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from bench.histories import broken, valid
+from bench.window import one
 from bench.window_rules import Trial
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -79,3 +81,8 @@ def test_a_plan_names_each_message_once_and_gives_a_reason(rng, wire, limit, kee
     assert all(step.reason for step in made.steps)
     assert made.met or made.why
     assert not made.changes or made.progress_share >= 0.05
+
+
+@pytest.mark.parametrize("seed", [632, 1_005_552, 5_003_332, 10_050_588])
+def test_histories_that_once_broke_a_promise_keep_it(seed):
+    assert one(seed)[3] == []

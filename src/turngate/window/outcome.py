@@ -12,12 +12,12 @@ from turngate.window.book import Epoch, State, SummaryNote
 from turngate.window.case import FIRST_REQUEST_SHARE, Job
 from turngate.window.measure import Sizes
 from turngate.window.notices import Compaction, Method
-from turngate.window.record import frame
+from turngate.window.record import digest, frame
 from turngate.window.record.summary import Written
 from turngate.window.request import Place
 
 #: How often a digest that is too large for the limit is made smaller, and by how much more than it is over.
-_TRIES: Final = 3
+_TRIES: Final = 5
 _MARGIN: Final = 1.2
 
 
@@ -41,12 +41,14 @@ def _record_text(job: Job, written: Written, sizes: Sizes, *, less: float) -> st
     if removed is None:
         return ""
     limit = job.case.limits
+    asked = digest.first_request_tokens(removed.facts, sizes.text)
+    whole = min(asked, FIRST_REQUEST_SHARE * limit.hard_tokens)
     said = compaction.body(
         removed,
         written.text,
         sizes.text,
         most_tokens=max(0.0, limit.summary_tokens - less),
-        first_tokens=FIRST_REQUEST_SHARE * limit.hard_tokens - max(0.0, less - limit.summary_tokens),
+        first_tokens=whole - max(0.0, less - limit.summary_tokens),
     )
     entries = compaction.entries_in_view(job.stay.tail, job.case.wire) + max(0, job.case.recalled)
     return frame.frame(
