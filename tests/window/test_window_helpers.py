@@ -135,6 +135,20 @@ def test_a_repaired_list_pairs_calls_and_results_and_says_what_was_done(rng, wir
         assert found.repairs
 
 
+def test_a_call_is_answered_for_where_only_text_beside_a_strays_result_follows():
+    ask = {"type": "tool_use", "id": "c2", "name": "bash", "input": {}}
+    stray = {"type": "tool_result", "tool_use_id": "c9", "content": "x"}
+    messages = [
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": [ask]},
+        {"role": "user", "content": [stray, {"type": "text", "text": "by the way"}]},
+    ]
+    found = repair(messages, wire="anthropic")
+    assert found.left == []
+    assert [block["type"] for block in found.messages[2]["content"]] == ["tool_result", "text"]
+    assert found.messages[2]["content"][0]["tool_use_id"] == "c2"
+
+
 @pytest.mark.parametrize(
     ("messages", "expected"),
     [

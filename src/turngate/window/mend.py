@@ -103,7 +103,11 @@ class _Mender:
 
     def _is_over(self, at: int) -> bool:
         """Whether the conversation went on without the results of this message's calls."""
-        return any(not any(self.results(later)) for later in range(at + 1, len(self.messages)))
+        return any(self.says_more(later) for later in range(at + 1, len(self.messages)))
+
+    def says_more(self, at: int) -> bool:
+        """Whether a message has anything but results."""
+        return not any(self.results(at))
 
     def moved(self, at: int, owed: Sequence[Result]) -> None:
         """Say which results stood elsewhere than behind message `at`."""
@@ -149,6 +153,9 @@ class _AnthropicMender(_Mender):
     def results(self, at: int) -> Iterator[Result]:
         for block in _of(self.messages[at], "user", "tool_result"):
             yield at, string(block.get("tool_use_id")), block
+
+    def says_more(self, at: int) -> bool:
+        return super().says_more(at) or bool(_without_results(self.messages[at]))
 
     def mended(self) -> list[Message]:
         out: list[Message] = []
