@@ -72,6 +72,10 @@ class _Mender:
         """The results in a message."""
         raise NotImplementedError
 
+    def only_results(self, at: int) -> bool:
+        """Whether a message holds results and nothing else."""
+        raise NotImplementedError
+
     def mended(self) -> list[Message]:
         """The list."""
         raise NotImplementedError
@@ -128,6 +132,9 @@ class _ChatMender(_Mender):
         if message.get("role") == "tool":
             yield at, string(message.get("tool_call_id")), message
 
+    def only_results(self, at: int) -> bool:
+        return self.messages[at].get("role") == "tool"
+
     def mended(self) -> list[Message]:
         out: list[Message] = []
         for at, message in enumerate(self.messages):
@@ -153,6 +160,9 @@ class _AnthropicMender(_Mender):
     def results(self, at: int) -> Iterator[Result]:
         for block in _of(self.messages[at], "user", "tool_result"):
             yield at, string(block.get("tool_use_id")), block
+
+    def only_results(self, at: int) -> bool:
+        return any(self.results(at)) and not _without_results(self.messages[at])
 
     def says_more(self, at: int) -> bool:
         return super().says_more(at) or bool(_without_results(self.messages[at]))
