@@ -105,7 +105,7 @@ def _clean(body: bytes, node: Node, wire: Wire, depth: int) -> bytes:
 
 
 def _edits(body: bytes, node: Node, wire: Wire, depth: int) -> Iterator[Edit]:
-    yield from _mark_cuts(node)
+    yield from mark_cuts(node)
     content = node.get("content") if depth else None
     if content is None:
         return
@@ -117,7 +117,7 @@ def _edits(body: bytes, node: Node, wire: Wire, depth: int) -> Iterator[Edit]:
         yield from _edits(body, item, wire, depth - 1)
 
 
-def _mark_cuts(node: Node) -> Iterator[Edit]:
+def mark_cuts(node: Node) -> Iterator[Edit]:
     """Spans that take the marks out of an object, each with one comma."""
     kept_end: int | None = None
     for this, following in zip_longest(node.members, node.members[1:]):
