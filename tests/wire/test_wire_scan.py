@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turngate.errors import WireError
-from turngate.wire.scan import Node, find, scan, show, spell, splice, text_of, value_of
+from turngate.wire.scan import Node, find, scan, scan_value, show, spell, splice, text_of, value_of
 
 SPACES = st.text(alphabet=" \t\n\r", max_size=3)
 
@@ -194,3 +194,18 @@ def test_a_path_that_leads_nowhere_or_to_no_string_is_named():
     with pytest.raises(WireError, match="not a string"):
         text_of(body, scan(body))
     assert show(()) == "the root"
+
+
+@given(DOCUMENTS, SPACES, st.sampled_from(["", ",1", "]", "}", " x", '"']))
+def test_a_value_is_scanned_where_it_stands_and_the_offset_behind_it_told(document, space, behind):
+    raw = document.encode()
+    body = b"[1," + space.encode() + raw + behind.encode()
+    node, end = scan_value(body, 3)
+    assert end == node.end == len(body) - len(behind)
+    assert value_of(body, node) == loads(raw)
+
+
+def test_a_value_that_is_cut_off_is_none():
+    for body in (b"[1,", b"", b"  ", b'{"a"', b'"x', b'{"a":[1,2}'):
+        with pytest.raises(WireError, match="not JSON"):
+            scan_value(body, 0)

@@ -82,10 +82,21 @@ def scan(body: bytes) -> Node:
     Raises:
         WireError: if ``body`` is not exactly one JSON value; the message gives the byte offset.
     """
+    node, at = scan_value(body, 0)
+    if not _REST.match(body, at):
+        raise WireError(f"not JSON: something follows the value at byte {at}; send exactly one JSON value")
+    return node
+
+
+def scan_value(body: bytes, at: int) -> tuple[Node, int]:
+    """The value that begins at `at` or after white space there, and the offset behind it.
+
+    Raises:
+        WireError: if no complete JSON value stands there; the message gives the byte offset.
+    """
     holder = Node("array", 0, 0)
     stack: list[Node] = [holder]
     key: _Key | None = None
-    at = 0
     while True:
         node, at = _value(body, at)
         _attach(stack[-1], key, node)
@@ -98,11 +109,8 @@ def scan(body: bytes) -> Node:
                 continue
         at = _close(body, at, stack)
         if len(stack) == 1:
-            break
+            return holder.items[0], at
         key, at = _key(body, at, stack[-1])
-    if not _REST.match(body, at):
-        raise WireError(f"not JSON: something follows the value at byte {at}; send exactly one JSON value")
-    return holder.items[0]
 
 
 def _value(body: bytes, at: int) -> tuple[Node, int]:
