@@ -6,7 +6,7 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from turngate import marker
+from turngate import asking, marker
 from turngate.compress import shorten
 from turngate.errors import RetrieveError, TurngateError
 from turngate.hermes.answers import fitted, page_chars, part, spelled
@@ -28,7 +28,6 @@ DEFAULT_HITS, MOST_HITS = 5, 20
 DEFAULT_EVENTS = 50
 #: The tool under whose name prefetched files are stored.
 PREFETCH = f"{PREFIX}prefetch"
-_RANGE = re.compile(r"\s*(\d+)(?:\s*[-–:,]\s*(\d+))?\s*")
 #: What is behind the markers of a text isn't known before it is had back.
 _WORST = "\0"
 _KIND = re.compile(r"[a-z][a-z0-9_-]{0,31}")
@@ -47,7 +46,7 @@ def call(name: str, args: Any = None, session_id: str = "", **_: Any) -> str:
 
 
 def _retrieve(session: Session, args: Args) -> Answer:
-    ref, path = _text(args, "hash").strip(), _text(args, "path").strip()
+    ref, path = asking.text(args, "hash").strip(), asking.text(args, "path").strip()
     if not ref and not path:
         raise RetrieveError("name the hash of a marker, or the path of a file")
     text = session.original(ref).text if ref else read_confined(path)
@@ -55,17 +54,17 @@ def _retrieve(session: Session, args: Args) -> Answer:
     read = partial(session.retrieve, ref, path=path or None, expand=expand) if ref else partial(select, text)
     return part(
         read(
-            lines=_lines(args),
-            pattern=_text(args, "pattern") or None,
-            query=_text(args, "query") or None,
-            page=_number(args, "page", 1),
+            lines=asking.lines(args),
+            pattern=asking.text(args, "pattern") or None,
+            query=asking.text(args, "query") or None,
+            page=asking.number(args, "page", 1),
             page_chars=page_chars(_WORST if expand else text),
         )
     )
 
 
 def _search(session: Session, args: Args) -> Answer:
-    limit = min(MOST_HITS, max(1, _number(args, "limit", DEFAULT_HITS)))
+    limit = min(MOST_HITS, max(1, asking.number(args, "limit", DEFAULT_HITS)))
     hits = [
         {
             "hash": hit.id,
@@ -74,17 +73,17 @@ def _search(session: Session, args: Args) -> Answer:
             "total_lines": hit.total_lines,
             "lines": "\n".join(f"{number}: {line}" for number, line in hit.lines),
         }
-        for hit in session.search(_text(args, "query"), limit=limit)
+        for hit in session.search(asking.text(args, "query"), limit=limit)
     ]
     return fitted({"found": bool(hits), "hits": hits}, "hits")
 
 
 def _compress(session: Session, args: Args) -> Answer:
-    content = _text(args, "content")
+    content = _content(args)
     if not content:
         raise RetrieveError("there is no content to store")
     short = shorten(content)
-    hint = _text(args, "type")
+    hint = asking.text(args, "type")
     return _stored(session, content, hint if _KIND.fullmatch(hint) else short.kind, f"{PREFIX}compress")
 
 
@@ -107,13 +106,13 @@ def _saved(stats: Any) -> Answer:
 
 def _catalog(session: Session, args: Args) -> Answer:
     lines = session.flow.catalogue().splitlines()
-    if _text(args, "mode") == "toc":
+    if asking.text(args, "mode") == "toc":
         return {"found": bool(lines), "shortened": len(lines), "newest": lines[:10]}
     return fitted({"found": bool(lines), "shortened": lines}, "shortened")
 
 
 def _history(session: Session, args: Args) -> Answer:
-    limit = max(1, _number(args, "limit", DEFAULT_EVENTS))
+    limit = max(1, asking.number(args, "limit", DEFAULT_EVENTS))
     events = session.flow.state().events[-limit:]
     calls = [
         {"turn": event.turn + 1, "call": event.label, "ok": event.ok}
@@ -137,7 +136,7 @@ def _files(session: Session, _: Args) -> Answer:
 
 
 def _directive(session: Session, args: Args) -> Answer:
-    action = _text(args, "action")
+    action = asking.text(args, "action")
     if action not in _DIRECTIVE_ACTIONS:
         raise RetrieveError(f"no action {action!r}; there are list, {', '.join(_DIRECTIVE_ACTIONS)}")
     _DIRECTIVE_ACTIONS[action](session, _names(args))
@@ -164,7 +163,7 @@ _DIRECTIVE_ACTIONS: dict[str, Callable[[Session, list[str]], object]] = {
 
 
 def _reclassify(session: Session, args: Args) -> Answer:
-    ref = _text(args, "hash")
+    ref = asking.text(args, "hash")
     refs = [ref] if ref else [item.id for item in reversed(session.flow.state().items)]
     return fitted({"found": True, "kinds": [_kind(session.original(each)) for each in refs]}, "kinds")
 
@@ -199,7 +198,9 @@ def _prefetch_status(session: Session, _: Args) -> Answer:
 def _test(_: Session, args: Args) -> Answer:
     from turngate.hermes import smoke  # noqa: PLC0415 - nothing else needs it, and it needs this module
 
-    return smoke.run(_text(args, "mode") or "quick", host().gate.path.with_name(smoke.RESULTS_FILE)).as_dict()
+    return smoke.run(
+        asking.text(args, "mode") or "quick", host().gate.path.with_name(smoke.RESULTS_FILE)
+    ).as_dict()
 
 
 def _stored(session: Session, text: str, kind: str, tool: str) -> Answer:
@@ -210,41 +211,15 @@ def _stored(session: Session, text: str, kind: str, tool: str) -> Answer:
     return {"hash": stored.id, "type": kind, "size": stored.size, "marker": line}
 
 
-def _text(args: Args, key: str) -> str:
-    value = args.get(key)
-    return (
-        value.strip()
-        if isinstance(value, str) and key != "content"
-        else value
-        if isinstance(value, str)
-        else ""
-    )
-
-
-def _number(args: Args, key: str, default: int) -> int:
-    value = args.get(key)
-    if isinstance(value, str) and value.strip().isdigit():
-        value = int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) else default
+def _content(args: Args) -> str:
+    value = args.get("content")
+    return value if isinstance(value, str) else ""
 
 
 def _names(args: Args, key: str = "names") -> list[str]:
     value = args.get(key)
     items = [value] if isinstance(value, str) else value if isinstance(value, list) else []
     return [item for item in items if isinstance(item, str)]
-
-
-def _lines(args: Args) -> tuple[int, int] | None:
-    """A range, as ``41-80``, ``41``, or two numbers."""
-    value = args.get("lines")
-    if isinstance(value, list):
-        value = "-".join(map(str, value))
-    if value is None or value == "":
-        return None
-    found = _RANGE.fullmatch(str(value))
-    if found is None:
-        raise RetrieveError(f"lines is {value!r}; give a range such as 41-80")
-    return int(found[1]), int(found[2] or found[1])
 
 
 TOOLS: dict[str, Callable[[Session, Args], Answer]] = {
