@@ -38,6 +38,11 @@ _LineOf: TypeAlias = Callable[[int], int]
 """From an offset in a body to the number of its line."""
 
 _Kind: TypeAlias = Literal["conversation", "message", "claude-code"]
+_REPLAYED: Final[Mapping[Wire | None, Literal["chat", "anthropic"]]] = {
+    "chat": "chat",
+    "anthropic": "anthropic",
+}
+"""The wires in which sessions are read."""
 
 
 def find_files(paths: Iterable[Path]) -> Iterator[Path]:
@@ -155,7 +160,7 @@ def _conversation(
     """A list of messages, or an object that holds one, at ``node`` in ``body``."""
     try:
         value = _value(body, node)
-        wire = sniff(value)
+        wire = _REPLAYED.get(sniff(value))
         if wire is None:
             text = 'not a session: a list of messages, each with a "role", was expected'
             source.fault(line_of(node.start), text)

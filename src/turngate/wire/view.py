@@ -13,8 +13,9 @@ from typing import Any, Literal, TypeAlias
 from turngate.errors import WireError
 from turngate.wire.scan import Path, scan, show, value_of
 
-Wire: TypeAlias = Literal["chat", "anthropic"]
-"""``chat``: OpenAI Chat Completions and all that speak it. ``anthropic``: Anthropic Messages."""
+Wire: TypeAlias = Literal["chat", "anthropic", "responses", "gemini"]
+"""``chat``: OpenAI Chat Completions and all that speak it. ``anthropic``: Anthropic Messages. ``responses``:
+OpenAI Responses. ``gemini``: Gemini's ``generateContent``."""
 
 Source: TypeAlias = bytes | Mapping[str, Any] | Sequence[Any]
 """A request: its raw body, the parsed object, or the bare list of messages."""

@@ -1,0 +1,173 @@
+"""Where each wire keeps what: the fields of its body, its messages, their roles, its cache marks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any, Final, TypeAlias
+
+from turngate.errors import WireError
+from turngate.wire.scan import Node, text_of
+from turngate.wire.view import Wire, string
+
+ByteEdit: TypeAlias = tuple[int, int, bytes]
+"""Start, end, and what stands there instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The names of a body's fields."""
+
+    messages: str
+    """The list of messages."""
+    tools: tuple[str, ...]
+    """What offers tools, in render order."""
+    system: tuple[str, ...]
+    """The system prompt, where it is no message; two spellings of one field, if there are two."""
+    nested: tuple[str, ...] = ()
+    """Fields of a message, and of what stands in them, whose elements may carry cache marks."""
+
+
+LAYOUT: Final[Mapping[Wire, Layout]] = {
+    "chat": Layout("messages", ("tools", "functions"), ("system",), ("content",)),
+    "anthropic": Layout("messages", ("tools",), ("system",), ("content",)),
+    "responses": Layout("input", ("tools",), ("instructions",), ("content", "output")),
+    "gemini": Layout("contents", ("tools",), ("systemInstruction", "system_instruction")),
+}
+"""Wire -> its fields. Several gateways take ``system`` in Chat Completions, too. Gemini speaks protocol
+buffers as JSON, whose names may be spelled in either case."""
+
+MARKS: Final = frozenset({"cache_control", "prompt_cache_breakpoint"})
+"""Cache marks of Anthropic and OpenAI; several gateways take Anthropic's in Chat Completions, too."""
+
+MESSAGE_DEPTH: Final = 2
+"""How many levels below a message carry marks: its blocks, and what a tool result holds."""
+
+_ANSWERS: Final = frozenset({"mcp_approval_response"})
+"""Types of Responses items that come from the client and are not called ``…_output``."""
+
+_GEMINI_ROLES: Final = {"model": "assistant", "function": "tool"}
+
+
+def message_nodes(top: Node, wire: Wire) -> list[Node]:
+    """The places of a request's messages, or of a bare array's. Responses' string input is one message.
+
+    Raises:
+        WireError: if there are none.
+    """
+    if top.kind == "array":
+        return top.items
+    name = LAYOUT[wire].messages
+    found = top.get(name)
+    if found is not None and found.kind == "array":
+        return found.items
+    if found is not None and found.kind == "string" and wire == "responses":
+        return [found]
+    raise WireError(f'no list of messages; send a JSON array, or an object with an array under "{name}"')
+
+
+def role_of(message: Any, wire: Wire) -> str:
+    """Whose message it is: ``user``, ``assistant``, ``tool``, ``system``, or what the client wrote.
+
+    Raises:
+        WireError: if it is no message of this wire.
+    """
+    if wire == "responses":
+        role = _role_of_item(message)
+    elif wire == "gemini":
+        role = _role_of_content(message)
+    else:
+        role = message.get("role") if isinstance(message, Mapping) else None
+    if not isinstance(role, str):
+        raise WireError(_FAULTS.get(wire, 'a message is not an object with a "role"; each must be one'))
+    return role
+
+
+_FAULTS: Final[Mapping[Wire, str]] = {
+    "responses": 'an item of "input" is not an object with a "type" or a "role"; each must be one',
+    "gemini": 'an element of "contents" is not an object with "parts"; each must be one',
+}
+
+
+def _role_of_item(item: Any) -> str | None:
+    """Items that the model produced have no role of their own, but for its messages."""
+    if isinstance(item, str):
+        return "user"
+    if not isinstance(item, Mapping):
+        return None
+    role, kind = item.get("role"), string(item.get("type"))
+    if role is not None or not kind:
+        return role if isinstance(role, str) else None
+    return "tool" if kind.endswith("_output") or kind in _ANSWERS else "assistant"
+
+
+def _role_of_content(content: Any) -> str | None:
+    """A content without a role is the user's (Gemini API, ``Content.role``)."""
+    if not isinstance(content, Mapping):
+        return None
+    role = content.get("role", "user")
+    return _GEMINI_ROLES.get(role, role) if isinstance(role, str) else None
+
+
+def without_marks(body: bytes, node: Node, wire: Wire, depth: int = MESSAGE_DEPTH) -> bytes:
+    """A message's bytes without its cache marks; in Anthropic's format a lone text block is its string.
+
+    Args:
+        body: the request.
+        node: the message's place in it.
+        wire: the request's format.
+        depth: levels below it that carry marks; 0 for an element that is no message.
+    """
+    pieces: list[bytes] = []
+    at = node.start
+    for start, end, new in sorted(_cuts(body, node, wire, depth)):
+        if end > at:
+            pieces += (body[at:start], new)
+            at = end
+    pieces.append(body[at : node.end])
+    return b"".join(pieces)
+
+
+def _cuts(body: bytes, node: Node, wire: Wire, depth: int) -> Iterator[ByteEdit]:
+    if wire == "gemini" or node.kind != "object":
+        return
+    yield from mark_cuts(node)
+    for name in LAYOUT[wire].nested if depth else ():
+        content = node.get(name)
+        if content is None:
+            continue
+        alone = only_text(body, content) if wire == "anthropic" and node.get("role") is not None else None
+        if alone is not None:
+            yield content.start, content.end, body[alone.start : alone.end]
+            continue
+        for item in content.items:
+            yield from _cuts(body, item, wire, depth - 1)
+
+
+def mark_cuts(node: Node) -> Iterator[ByteEdit]:
+    """Spans that take the marks out of an object, each with one comma."""
+    kept_end: int | None = None
+    for this, following in zip_longest(node.members, node.members[1:]):
+        if this.key not in MARKS:
+            kept_end = this.value.end
+        elif following is not None:
+            yield this.start, following.start, b""
+        else:
+            yield kept_end or node.members[0].start, this.value.end, b""
+
+
+def only_text(body: bytes, content: Node) -> Node | None:
+    """The string of a content array that holds a single plain text block.
+
+    Anthropic documents a string as shorthand for exactly that, and clients switch between both forms when
+    they set or lift a mark.
+    """
+    if content.kind != "array" or len(content.items) != 1:
+        return None
+    block = content.items[0]
+    kind, text = block.get("type"), block.get("text")
+    if {m.key for m in block.members} - MARKS != {"type", "text"} or kind is None or text is None:
+        return None
+    plain = kind.kind == "string" and text.kind == "string" and text_of(body, kind) == "text"
+    return text if plain else None
