@@ -79,6 +79,12 @@ def decide(history: History, fresh: Sequence[Link], policy: Policy, store: Store
     return out
 
 
+def edits_of(history: History, link: Link, shown: Decide) -> tuple[Edit, ...]:
+    """Edits for the tool results of one message as `shown` has them; nothing is looked up."""
+    made = ((text, shown(text.result, text.part.text)) for text in _texts(history, [link]))
+    return tuple(_edit(text, new, "") for text, new in made if new is not text.part.text)
+
+
 def attend(
     history: History, told: Mapping[bytes, frozenset[str]], policy: Policy, store: Store, faults: list[str]
 ) -> tuple[Edit, ...]:
@@ -176,10 +182,13 @@ def _texts(history: History, fresh: Sequence[Link]) -> Iterator[_Text]:
 
 
 def _view(history: History, index: int) -> View:
-    """A view of the messages from `index` on, and of those before it back to the calls they may answer."""
+    """A view of the messages from `index` on, and of those before it back to the calls they may answer.
+
+    These are a whole turn of the assistant: in Responses every call is an item of its own.
+    """
     start = index
     roles = {link.index: link.role for link in history.links}
-    while start > 0 and roles.get(start) != "assistant":
+    while start > 0 and not (roles.get(start) == "assistant" and roles.get(start - 1) != "assistant"):
         start -= 1
     messages = [history.message(at) for at in range(start, len(history.nodes))]
     return VIEWS[history.wire](messages)

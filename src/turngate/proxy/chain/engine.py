@@ -1,0 +1,288 @@
+"""The engine: known messages go upstream as they went before, new ones as today's policy has it, recorded first."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from turngate.errors import StoreError, WireError
+from turngate.ledger import deciding as values
+from turngate.ledger import root_key
+from turngate.ledger.footprint import BEFORE_MESSAGES, Break, Footprint, Step, verify
+from turngate.ledger.memory import Recent
+from turngate.proxy.chain import deciding
+from turngate.proxy.chain.ask import Ask, Sending
+from turngate.proxy.chain.deciding import Terms
+from turngate.proxy.chain.held import from_row, reply_from, reply_rows, to_rows
+from turngate.proxy.chain.memory import Memory, Snapshot
+from turngate.proxy.chain.reading import read, read_on
+from turngate.proxy.chain.replies import Reply, fingerprint
+from turngate.proxy.chain.work import Composed, Work, begin, compose, runs
+from turngate.store.ledger import Entry, NodeRow, RequestRow
+
+if TYPE_CHECKING:
+    from turngate.gate import Gate
+    from turngate.store import Store
+
+#: After a fault of the store it is asked again so much later, so that no request waits for it twice.
+REST_SECONDS: Final = 1.0
+#: Sessions of which it is remembered what they were shown.
+_SESSIONS: Final = 1_000
+
+_log = logging.getLogger("turngate.proxy")
+
+
+class Engine:
+    """What a proxy sends. Safe from any thread; any number of engines may share a store."""
+
+    def __init__(self, gate: Gate, terms: Terms, memory: Memory | None = None) -> None:
+        self._gate = gate
+        self._terms = terms
+        self._memory = memory or Memory()
+        self._shown: Recent[str, frozenset[str]] = Recent(_SESSIONS)
+        self._rests_until = 0.0
+        #: Whether the store could be used when it was last tried.
+        self.store_ok = True
+
+    def prepare(self, ask: Ask) -> Sending:
+        """A request as it is to be sent; whatever is new in it is on disk before this returns.
+
+        Nothing is raised for a request that cannot be read, nor for a fault of the store: then the client's own
+        bytes go out, and `faults` says why.
+        """
+        root = root_key(ask.scope, ask.wire)
+        try:
+            work = self._begin(ask, root)
+        except WireError as fault:
+            return Sending(ask.body, ask.wire, faults=(str(fault),))
+        if not work.first_key:
+            return Sending(ask.body, ask.wire)
+        self._remembered(work)
+        try:
+            store = self._store()
+            self._recall(work, store)
+            self._settle(work, store)
+        except StoreError as fault:
+            self._without_store(work, fault)
+        return self._finish(work)
+
+    def replied(self, sending: Sending, reply: Reply, text: str, calls: Sequence[str]) -> None:
+        """Keep what the client did not see of a reply, durably, before the client sees its end.
+
+        Args:
+            sending: the request that it answers.
+            reply: what the client did not see.
+            text: all text that it saw.
+            calls: ids of its own calls.
+        """
+        key = deciding.reply_key(sending.tip, fingerprint(text, calls))
+        self._memory.replies.put(key, reply)
+        rows, laid = reply_rows(reply)
+        node = NodeRow(key, sending.tip, b"", "reply", self._terms.version, 0, rows)
+        entry = Entry(sending.root, sending.session, nodes=(node,), values=laid)
+        try:
+            self._store().ledger.record(entry)
+        except StoreError as fault:
+            self._failed(fault)
+            self._memory.wait(key, entry)
+
+    def catch_up(self) -> bool:
+        """Write what waits for the store; whether it can be used."""
+        try:
+            store = self._gate.store
+            while self._memory.waiting:
+                name, entry = next(iter(self._memory.waiting.items()))
+                store.ledger.record(entry)
+                self._memory.waiting.pop(name, None)
+            store.turn("")
+        except StoreError as fault:
+            self._failed(fault)
+        else:
+            self.store_ok = True
+        return self.store_ok
+
+    def _store(self) -> Store:
+        """The store, after what waited for it is written.
+
+        Raises:
+            StoreError: it cannot be used, or could not a moment ago.
+        """
+        if time.monotonic() < self._rests_until:
+            raise StoreError("the store could not be used a moment ago; it is tried again soon")
+        store = self._gate.store
+        if self._memory.waiting and not self.catch_up():
+            raise StoreError("what waits for the store cannot be written yet")
+        return store
+
+    def _failed(self, fault: StoreError) -> None:
+        if self.store_ok:
+            _log.warning("%s: new results pass whole until the store is back", type(fault).__name__)
+        self.store_ok = False
+        if time.monotonic() >= self._rests_until:
+            self._rests_until = time.monotonic() + REST_SECONDS
+
+    def _begin(self, ask: Ask, root: bytes) -> Work:
+        nearest = self._memory.nearest(root, ask.hint, ask.body)
+        if nearest is None:
+            return begin(ask, root, read(ask.body, ask.wire), None, 0)
+        before, common = nearest
+        leading = sum(1 for key in before.keys if not key)
+        if common <= leading:
+            return begin(ask, root, read(ask.body, ask.wire), None, 0)
+        return begin(ask, root, read_on(ask.body, before.reading, common), before, common)
+
+    def _remembered(self, work: Work) -> None:
+        for link in work.links:
+            held = self._memory.held.get(link.key)
+            if held is not None:
+                work.held[link.key] = held
+        deciding.root(work, self._terms)
+        self._name_session(work)
+
+    def _name_session(self, work: Work) -> None:
+        ask = work.ask
+        name = ask.hint or work.first_key.hex()
+        work.session = f"proxy:{ask.scope[:16]}:{name}"
+
+    def _recall(self, work: Work, store: Store) -> None:
+        """Settle what was sent before, by the store."""
+        missing = [link.key for link in work.fresh]
+        before = work.links[0].parent if work.links and work.common else b""
+        if before and self._memory.held.get(before) is None:
+            missing.append(before)
+        if not missing:
+            return
+        page = store.ledger.load(missing)
+        for key, row in page.nodes.items():
+            held = from_row(row, page.values)
+            if key in missing:
+                work.held[key] = held
+                if not held.lost:
+                    self._memory.held.put(key, held)
+        if not work.common:
+            deciding.root(work, self._terms)
+
+    def _settle(self, work: Work, store: Store) -> None:
+        """Decide on what is new, record it, and take what then stands in the store."""
+        if before := work.links[0].parent if work.links and work.common else b"":
+            held = self._memory.held.get(before)
+            if held is not None:
+                work.held[before] = held
+        fresh = work.fresh
+        if fresh:
+            self._find_replies(work, store)
+            session = self._gate.session(work.session)
+            deciding.decide(work, self._terms, session, store, self._memory.replies.get)
+        work.broken = _break(work)
+        if fresh or work.broken:
+            self._record(work, store)
+        self._show(work, store)
+        self.store_ok = True
+
+    def _find_replies(self, work: Work, store: Store) -> None:
+        """Bring what the store holds of replies that are echoed now into memory."""
+        keys = [deciding.echo_key(work, run) for run in runs(work)] if work.rooted_tool else []
+        missing = [key for key in keys if self._memory.replies.get(key) is None]
+        if missing:
+            page = store.ledger.load(missing)
+            for key, row in page.nodes.items():
+                found = reply_from(row, page.values)
+                if key in missing and found is not None:
+                    self._memory.replies.put(key, found)
+
+    def _record(self, work: Work, store: Store) -> None:
+        page = store.ledger.record(self._entry(work))
+        for link in work.fresh:
+            row = page.nodes.get(link.key)
+            held = from_row(row, page.values) if row is not None else work.new[link.key]
+            work.held[link.key] = held
+            self._memory.held.put(link.key, held)
+
+    def _entry(self, work: Work) -> Entry:
+        nodes: list[NodeRow] = []
+        laid: dict[str, bytes] = {}
+        for link in work.fresh:
+            held = work.new[link.key]
+            rows, found = to_rows(held)
+            laid |= found
+            nodes.append(NodeRow(link.key, link.parent, link.digest, link.role, held.policy, 0, rows))
+        request = RequestRow(
+            session=work.session,
+            tip=work.keys[-1],
+            depth=sum(1 for key in work.keys if key),
+            tools=b"",
+            system=b"",
+            epoch=0,
+            policy=work.policy,
+            reason=work.broken.reason if work.broken else "",
+            place=work.broken.index if work.broken else BEFORE_MESSAGES,
+            detail=work.broken.detail if work.broken else "",
+        )
+        calls = tuple((*call, row) for call, row in work.calls.items())
+        return Entry(
+            work.root, work.session, nodes=tuple(nodes), decisions=calls, values=laid, request=request
+        )
+
+    def _show(self, work: Work, store: Store) -> None:
+        """See to it that the conversation may look behind every marker that it is shown."""
+        origins = {edit.origin for held in work.held.values() for edit in held.edits if edit.origin}
+        shown = self._shown.get(work.session) or frozenset()
+        if origins - shown:
+            values.show_originals(store, work.session, set(origins - shown))
+            self._shown.put(work.session, shown | origins)
+
+    def _without_store(self, work: Work, fault: StoreError) -> None:
+        self._failed(fault)
+        work.degraded = True
+        work.faults.append(str(fault))
+        fresh = work.fresh
+        deciding.without_store(work, self._terms)
+        if fresh:
+            for link in fresh:
+                self._memory.held.put(link.key, work.new[link.key])
+            unsettled = {link.key for link in fresh}
+            waiting = replace(work, held={k: h for k, h in work.held.items() if k not in unsettled})
+            self._memory.wait(work.keys[-1], self._entry(waiting))
+
+    def _finish(self, work: Work) -> Sending:
+        made = compose(work)
+        self._memory.remember(_snapshot(work, made), work.before)
+        return Sending(
+            body=made.out,
+            wire=work.ask.wire,
+            offered=bool(work.tool),
+            session=work.session,
+            scope=work.ask.scope,
+            root=work.root,
+            tip=work.keys[-1],
+            at=made.ends[-1],
+            single=made.single,
+            decided=len(work.new),
+            shortened=sum(len(held.edits) for held in work.new.values()),
+            broken=work.broken.detail if work.broken else "",
+            faults=tuple(work.faults),
+            degraded=work.degraded,
+        )
+
+
+def _snapshot(work: Work, made: Composed) -> Snapshot:
+    return Snapshot(
+        work.root, work.ask.hint, work.reading, made.out, made.ends, work.keys, work.digests, work.roles,
+        work.tool, work.rooted_tool, work.policy, work.session,
+    )  # fmt: skip
+
+
+def _break(work: Work) -> Break | None:
+    """How the request fails to extend the one that it is read on from; None if it does."""
+    before = work.before
+    if before is None or work.keys[: len(before.keys)] == before.keys:
+        return None
+    return verify(_footprint(before.keys, before.digests), _footprint(work.keys, work.digests))
+
+
+def _footprint(keys: Sequence[bytes], digests: Sequence[bytes]) -> Footprint:
+    steps = tuple(Step(key, own) for key, own in zip(keys, digests, strict=True) if key)
+    return Footprint(b"", b"", steps, sum(1 for key in keys if not key))
