@@ -209,3 +209,28 @@ def test_a_value_that_is_cut_off_is_none():
     for body in (b"[1,", b"", b"  ", b'{"a"', b'"x', b'{"a":[1,2}'):
         with pytest.raises(WireError, match="not JSON"):
             scan_value(body, 0)
+
+
+def wrapped(levels: int, inside: bytes, base: int = 0) -> bytes:
+    return b" " * base + b'{"k":[' * levels + inside + b"]}" * levels
+
+
+@pytest.mark.parametrize("levels", [1, 15, 16, 17, 31, 33, 40, 600])
+@pytest.mark.parametrize("base", [0, 7])
+def test_depth_makes_no_difference_to_what_is_found(levels, base):
+    inside = b'"a\\"b]}",{"x": [ ] , "y":{ }},-1.5e3'
+    body = wrapped(levels, inside, base)
+    assert value_of(body, scan(body)) == loads(body)
+    node, end = scan_value(body + b",[", base)
+    assert (node.start, end) == (base, len(body))
+    deepest = find(node, ("k", 0) * (levels - 1) + ("k",))
+    spans = [body[item.start : item.end] for item in deepest.items]
+    assert spans == [b'"a\\"b]}"', b'{"x": [ ] , "y":{ }}', b"-1.5e3"]
+
+
+def test_a_value_is_the_same_whether_its_parts_were_looked_at_before_or_not():
+    body = b'{"a":[1,{"b":"\\u00e9"}],"a":{"n":123456789012345678901234567890,"m":18446744073709551616}}'
+    opened = scan(body)
+    assert opened.get("a").get("n").kind == "number"
+    assert value_of(body, opened) == value_of(body, scan(body)) == loads(body)
+    assert isinstance(value_of(body, scan(body))["a"]["m"], int)

@@ -15,6 +15,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+import orjson
+
 from turngate.errors import WireError
 
 if TYPE_CHECKING:
@@ -26,23 +28,55 @@ Path: TypeAlias = tuple[str | int, ...]
 """Object keys and array indexes from the root: ``("messages", 3, "content")``; of duplicate keys the last."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Node:
-    """One JSON value, by its place in the body. Its bytes are ``body[start:end]``."""
+    """One JSON value, by its place in the body. Its bytes are ``body[start:end]``.
+
+    What stands in it is found when it is asked for: of a request that repeats a history, most is never asked.
+    """
 
     kind: Kind
     start: int
     """Offset of the first byte."""
     end: int
     """Offset after the last byte."""
-    members: list[Member] = field(default_factory=list)
-    """An object's members, in order, duplicates included."""
-    items: list[Node] = field(default_factory=list)
-    """An array's elements."""
+    _members: list[Member] = field(default_factory=list)
+    _items: list[Node] = field(default_factory=list)
+    _source: bytes = b""
+    """Valid JSON that holds the value, until it has been opened; then, and for scalars, empty."""
+    _base: int = 0
+    """Offset of the source in the body."""
+
+    @property
+    def members(self) -> list[Member]:
+        """An object's members, in order, duplicates included."""
+        if self._source:
+            self._open()
+        return self._members
+
+    @property
+    def items(self) -> list[Node]:
+        """An array's elements."""
+        if self._source:
+            self._open()
+        return self._items
 
     def get(self, key: str) -> Node | None:
         """The value of ``key``: of duplicates the last, as JSON parsers have it."""
         return next((m.value for m in reversed(self.members) if m.key == key), None)
+
+    @property
+    def unopened(self) -> bytes:
+        """Its bytes, known to be valid, if it has not been opened; else nothing."""
+        return self._source[self.start - self._base : self.end - self._base]
+
+    def _open(self) -> None:
+        """Find what stands in it. Two threads that do so at once find the same."""
+        source = self._source
+        found = _unfolded(source, self.start - self._base, self._base) if source else None
+        if found is not None:
+            self._members, self._items = found.members, found.items
+            self._source = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +92,23 @@ class Member:
 _Key: TypeAlias = tuple[str, int]
 """A key's text, and the offset of its opening quote."""
 
+_STARTS: dict[Kind, str] = {"string": '"', "object": "{", "array": "[", "literal": "tfn"}
+
+#: A string, in JSON that is known to be valid.
+_LOOSE = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_OPEN, _PLAIN, _SHUT = rb"[\[{]", rb'[^\[\]{}"]*+', rb"[\]}]"
+#: Levels of brackets that are passed over at a stroke; tools' schemas reach about 15.
+_LEVELS = 32
+
+
+def _nested(levels: int) -> bytes:
+    """A pattern for a container of at most so many levels."""
+    inner = b""
+    for _ in range(levels):
+        inner = b"|" + _OPEN + _PLAIN + rb"(?:(?:" + _LOOSE + inner + b")" + _PLAIN + b")*+" + _SHUT
+    return inner[1:]
+
+
 # Possessive quantifiers: on a string of any length, no backtracking and no recursion.
 _STRING = rb'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+"'
 _SPACE = rb"[ \t\n\r]*+"
@@ -71,8 +122,21 @@ _VALUE = re.compile(
 _KEY = re.compile(_SPACE + rb"(" + _STRING + rb")" + _SPACE + rb":")
 _NEXT = re.compile(_SPACE + rb"([,\]}])")
 _EMPTY = {"object": re.compile(_SPACE + rb"\}"), "array": re.compile(_SPACE + rb"\]")}
-_REST = re.compile(_SPACE + rb"\Z")
 _CLOSER = {"object": b"}", "array": b"]"}
+_BLANK = b" \t\n\r"
+_BLANKS = re.compile(_SPACE)
+
+# What follows is for JSON that is known to be valid.
+_KINDS: dict[int, Kind] = {ord(sign): kind for kind, signs in _STARTS.items() for sign in signs}
+_SKIPPED = rb"(?:" + _LOOSE + rb'|[^\[\]{}", \t\n\r]++|' + _nested(_LEVELS) + rb")"
+_SKIP = re.compile(_SKIPPED, re.DOTALL)
+_ITEM = re.compile(_SPACE + rb"(" + _SKIPPED + rb")" + _SPACE + rb"([,\]])", re.DOTALL)
+_MEMBER = re.compile(
+    _SPACE + rb"(" + _LOOSE + rb")" + _SPACE + rb":" + _SPACE
+    + rb"(?:\[|(" + _SKIPPED + rb")" + _SPACE + rb"([,}]))", re.DOTALL
+)  # fmt: skip
+#: More digits than the fast parser keeps of a whole number.
+_LONG_NUMBER = re.compile(rb"[0-9]{19}")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -82,8 +146,10 @@ def scan(body: bytes) -> Node:
     Raises:
         WireError: if ``body`` is not exactly one JSON value; the message gives the byte offset.
     """
-    node, at = scan_value(body, 0)
-    if not _REST.match(body, at):
+    if _is_plain(body):
+        return _folded(body, _skip_space(body, 0), len(body.rstrip(_BLANK)), 0)
+    node, at = _strictly(body, 0)
+    if _skip_space(body, at) != len(body):
         raise WireError(f"not JSON: something follows the value at byte {at}; send exactly one JSON value")
     return node
 
@@ -94,6 +160,91 @@ def scan_value(body: bytes, at: int) -> tuple[Node, int]:
     Raises:
         WireError: if no complete JSON value stands there; the message gives the byte offset.
     """
+    start = _skip_space(body, at)
+    match = _SKIP.match(body, start)
+    if match is not None and _is_plain(raw := match[0]):
+        return _folded(raw, 0, len(raw), start), match.end()
+    return _strictly(body, start)
+
+
+def _is_plain(raw: bytes) -> bool:
+    """Whether a fast and strict parser takes it. It refuses some JSON, too: lone surrogates, great depth."""
+    try:
+        orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return False
+    return True
+
+
+def _skip_space(body: bytes, at: int) -> int:
+    found = _BLANKS.match(body, at)
+    return found.end() if found else at
+
+
+def _folded(source: bytes, start: int, end: int, base: int) -> Node:
+    """The value at a place in valid JSON, unopened."""
+    kind = _KINDS.get(source[start], "number")
+    if kind in _CLOSER:
+        return Node(kind, start + base, end + base, _source=source, _base=base)
+    return Node(kind, start + base, end + base)
+
+
+class _DeepError(Exception):
+    """A value is nested deeper than is skipped at a stroke."""
+
+
+def _unfolded(source: bytes, start: int, base: int) -> Node:
+    """The container at `start` in valid JSON, opened; what stands in it is folded. Offsets grow by `base`."""
+    opened = _open_object if source[start : start + 1] == b"{" else _open_array
+    try:
+        return opened(source, start, base)[0]
+    except _DeepError:  # what has a base was skipped at a stroke before, and so is what stands in it
+        return _strictly(source, start)[0]
+
+
+def _open_array(source: bytes, start: int, base: int) -> tuple[Node, int]:
+    node = Node("array", start + base, 0)
+    empty = _EMPTY["array"].match(source, start + 1)
+    at, sign = (empty.end(), b"]") if empty else (start + 1, b",")
+    while sign == b",":
+        match = _ITEM.match(source, at)
+        if match is None:
+            raise _DeepError
+        node.items.append(_folded(source, *match.span(1), base))
+        at, sign = match.end(), match[2]
+    node.end = at + base
+    return node, at
+
+
+def _open_object(source: bytes, start: int, base: int) -> tuple[Node, int]:
+    node = Node("object", start + base, 0)
+    empty = _EMPTY["object"].match(source, start + 1)
+    at, sign = (empty.end(), b"}") if empty else (start + 1, b",")
+    while sign == b",":
+        member, at, sign = _open_member(source, at, base)
+        node.members.append(member)
+    node.end = at + base
+    return node, at
+
+
+def _open_member(source: bytes, at: int, base: int) -> tuple[Member, int, bytes]:
+    """The member, the offset behind what follows it, and that.
+
+    An array is opened along with it, to pass over a long one only once.
+    """
+    match = _MEMBER.match(source, at)
+    if match is None:
+        raise _DeepError
+    key, begin = _decode(source, *match.span(1)), match.start(1) + base
+    if match[2] is not None:
+        return Member(key, begin, _folded(source, *match.span(2), base)), match.end(), match[3]
+    value, behind = _open_array(source, match.end() - 1, base)
+    behind = _skip_space(source, behind)
+    return Member(key, begin, value), behind + 1, source[behind : behind + 1]
+
+
+def _strictly(body: bytes, at: int) -> tuple[Node, int]:
+    """The value at `at`, opened through and through, and the offset behind it; every byte is judged."""
     holder = Node("array", 0, 0)
     stack: list[Node] = [holder]
     key: _Key | None = None
@@ -183,6 +334,9 @@ _LITERALS: dict[bytes, bool | None] = {b"true": True, b"false": False, b"null": 
 
 def value_of(body: bytes, node: Node) -> Any:
     """The Python value of a node, at any depth. Of duplicate keys the last counts, in the first's place."""
+    whole = node.unopened
+    if whole and not _LONG_NUMBER.search(whole):
+        return orjson.loads(whole)
     out: list[Any] = [None]
     todo: list[tuple[Any, int | str, Node]] = [(out, 0, node)]
     while todo:
