@@ -102,9 +102,12 @@ def decide(
 def without_store(work: Work, terms: Terms) -> None:
     """Settle what is new while the store cannot be asked.
 
-    Results before the assistant's last turn were sent before, so they are shortened again as the policy at the
-    root has it; what is newer passes.
+    Results before the assistant's last turn were sent before, so they are shortened again, as the policy at
+    the root has it; what is newer passes.
     """
+    if not work.common and work.first_key not in work.held:
+        # Nothing is known of its beginning, and what was taken out of it might not be in the store.
+        work.rooted_tool, work.tool, work.policy = b"", b"", OUTAGE
     last = max((at for at, role in enumerate(work.roles) if role == "assistant"), default=-1)
     again = work.rooted_tool and work.policy == terms.version
     old = [link for link in work.fresh if link.index < last] if again else []

@@ -1,4 +1,4 @@
-"""The engine: known messages go upstream as they went before, new ones as today's policy has it, recorded first."""
+"""The engine: known messages go upstream as they went before, new ones as they are decided and recorded now."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class Engine:
     def prepare(self, ask: Ask) -> Sending:
         """A request as it is to be sent; whatever is new in it is on disk before this returns.
 
-        Nothing is raised for a request that cannot be read, nor for a fault of the store: then the client's own
-        bytes go out, and `faults` says why.
+        Nothing is raised for a request that cannot be read, nor for a fault of the store: then the client's
+        own bytes go out, and `faults` says why.
         """
         root = root_key(ask.scope, ask.wire)
         try:

@@ -1,9 +1,9 @@
 """The client's echo of a reply in which turngate answered calls of its own: cut where the rounds met. Pure.
 
-The client saw one reply; the upstream produced several, with calls and results between them. When the client sends
-the reply back, the earlier rounds go upstream as they were produced, and only what is left is the client's.
-Clients spell a reply anew (a string for a block, no thinking, other blanks), so places are counted in blocks
-where their number is what was relayed, else in characters that are no blanks.
+The client saw one reply; the upstream produced several, with calls and results between them. When the client
+sends the reply back, the earlier rounds go upstream as they were produced, and only what is left is the
+client's. Clients spell a reply anew (a string for a block, no thinking, other blanks), so places are counted
+in blocks where their number is what was relayed, else in characters that are no blanks.
 """
 
 from __future__ import annotations
@@ -149,7 +149,8 @@ def _pieces(raw: bytes, wire: Wire, at: int) -> list[_Piece]:
         return []
     if blocks.kind == "string":
         return [_Piece(at, raw[blocks.start : blocks.end], text_of(raw, blocks))]
-    texts = {part.path[3]: part.text for part in message.texts if len(part.path) > 3}
+    # A path leads from the body by list, message and blocks to the block.
+    texts = {part.path[3]: part.text for part in message.texts}
     return [_Piece(at, piece, texts.get(n)) for n, piece in enumerate(_items(raw, blocks))]
 
 

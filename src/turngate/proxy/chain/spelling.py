@@ -1,4 +1,4 @@
-"""The bytes of a message as it goes upstream: what was sent before, with the client's cache marks of today. Pure."""
+"""The bytes of a message as it goes upstream: what was sent before, with the cache marks of today. Pure."""
 
 from __future__ import annotations
 

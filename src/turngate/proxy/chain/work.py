@@ -78,7 +78,7 @@ class Work:
         return self.roles[link.index - 1] if link.index else ""
 
     def history(self) -> History:
-        """The same as the ledger reads it; its links begin with the calls that the first new message answers."""
+        """The same as the ledger reads it, from the calls on that the first new message answers."""
         start = self.common
         while start > 0 and not self._begins_turn(start):
             start -= 1
