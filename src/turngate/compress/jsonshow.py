@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any
 
 from turngate.compress.leaves import spelled_constant
@@ -111,14 +110,6 @@ class Writer:
         raw = self.spelling.raw
         hidden = len(self.spelling.text(value[head:tail]))
         return raw(value[:head]) + self.notes.inside(hidden) + raw(value[tail:])
-
-
-def kept_before(kept: set[int], total: int) -> list[int]:
-    """How many kept leaves stand before each index, for `Writer.before`."""
-    flags = [0] * total
-    for index in kept:
-        flags[index] = 1
-    return [0, *accumulate(flags)]
 
 
 def quote(text: str) -> str:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 from math import sqrt
 
-from turngate.compress.leaves import Leaves
+from turngate.compress.leaves import KEY_CHAR_TOKENS, Leaves
 from turngate.compress.spelled import Num
 from turngate.compress.stems import weigh
 
@@ -27,6 +27,8 @@ ODD_LEAST_VALUES, ODD_MOST_SHARE, ODD_MOST_DISTINCT_SHARE = 8, 0.05, 0.2
 ONE_AGAINST_ALL_LEAST = 4
 FORM_LEAST_SHARE = 0.5
 FAILURE = 2.0
+#: The more messages of failure a path has, the less each tells: by this power of their number.
+MANY_FAILURES = 0.25
 EARLY = 2.0
 LATE, LATE_SHARE = 0.6, 0.03
 RECORD_SHARE = 0.5
@@ -45,6 +47,8 @@ _WORDS = bytes(
     for c in bytes(range(256)).lower()
 )
 _LETTERS = bytes(range(65, 91)) + bytes(range(97, 123)) + b" "
+#: A string without hexadecimal digits.
+_NO_DIGITS = dict.fromkeys(map(ord, "0123456789abcdefABCDEF"))
 _NOT_ASCII = bytes(range(128, 256))
 
 
@@ -52,7 +56,7 @@ def leaf_tokens(leaves: Leaves) -> list[float]:
     """Estimated tokens of each leaf with its key."""
     blob = "\n".join(leaves.spelled).encode("utf-8", "surrogatepass")
     signs = blob.translate(None, _LETTERS + _NOT_ASCII).split(b"\n")
-    keys = [0.28 * len(key) + 1.2 for key in leaves.keys]
+    keys = [KEY_CHAR_TOKENS * len(key) + 1.2 for key in leaves.keys]
     return [
         0.2 * len(text) + 0.42 * len(other) + 1.0 + keys[path]
         for text, other, path in zip(leaves.spelled, signs, leaves.path, strict=True)
@@ -141,7 +145,7 @@ def _add_beside_odd(leaves: Leaves, total: list[float], odd: set[int]) -> None:
 
 
 def _add_failures(leaves: Leaves, total: list[float]) -> None:
-    """Strings that tell of a failure: less where the value, or such values on its path, are many."""
+    """Strings that tell of a failure: in full for the first of a form, less where they are many."""
     strings = list({text for text in leaves.spelled if not isinstance(text, Num)})
     blob = "\n".join(strings).encode("utf-8", "surrogatepass").translate(_WORDS)
     keys = weigh(set(blob.split())).keys()
@@ -155,10 +159,14 @@ def _add_failures(leaves: Leaves, total: list[float]) -> None:
         for index, (path, text) in enumerate(zip(leaves.path, leaves.spelled, strict=True))
         if text in failing and not isinstance(text, Num)
     ]
-    values = Counter((path, text) for _, path, text in hits)
-    distinct = Counter(path for path, _ in values)
-    for index, path, text in hits:
-        total[index] += FAILURE / sqrt(values[path, text] * distinct[path])
+    forms = [(path, text.translate(_NO_DIGITS)) for _, path, text in hits]
+    counts = Counter(forms)
+    distinct = Counter(path for path, _ in counts)
+    met: set[tuple[int, str]] = set()
+    for (index, path, _), form in zip(hits, forms, strict=True):
+        like = 1 if form not in met else counts[form]
+        met.add(form)
+        total[index] += FAILURE / sqrt(like) / distinct[path] ** MANY_FAILURES
 
 
 def _add_mentioned(leaves: Leaves, total: list[float], asked: frozenset[bytes]) -> None:

@@ -13,6 +13,8 @@ MOST_DEPTH = 200
 ID_KEY_LEAST_CHARS = 4
 #: Stands for all of them; no key that was parsed holds a raw line break.
 ID_KEY = "\n"
+#: What a character of a key costs, and a container's brackets with the marks around its key.
+KEY_CHAR_TOKENS, BRACKETS_TOKENS = 0.28, 2.2
 CONSTANTS: dict[object, Num] = {True: Num("true"), False: Num("false"), None: Num("null")}
 _EMPTY_OBJECT, _EMPTY_ARRAY = Num("{}"), Num("[]")
 
@@ -37,6 +39,9 @@ class Leaves:
     depths: list[int] = field(default_factory=list)
     #: How many leaves each container has, by its identity.
     sizes: dict[int, int] = field(default_factory=dict)
+    #: Of each container that isn't empty: its first leaf, the one after its last, and what its key and its
+    #: brackets cost in tokens.
+    containers: list[tuple[int, int, float]] = field(default_factory=list)
     #: How many records there are.
     records: int = 1
 
@@ -87,7 +92,10 @@ class _Walker:
             self.pairs(value, path, record, depth + 1)
         else:
             self.items(value, path, record, depth + 1)
-        self.leaves.sizes[id(value)] = len(self.leaves.spelled) - before
+        leaves = self.leaves
+        after = len(leaves.spelled)
+        leaves.sizes[id(value)] = after - before
+        leaves.containers.append((before, after, KEY_CHAR_TOKENS * len(leaves.keys[path]) + BRACKETS_TOKENS))
 
     def pairs(self, value: Obj, path: int, record: int, depth: int) -> None:
         """Add the leaves of an object's values."""

@@ -7,25 +7,27 @@ from dataclasses import replace
 
 from turngate.compress import jsonshow
 from turngate.compress.call import Doc, Sample
+from turngate.compress.leafpick import kept_before, pick
 from turngate.compress.leafscore import leaf_tokens, score_leaves
 from turngate.compress.leaves import Leaves, TooDeepError, leaves_of
 from turngate.compress.lines import Shown
 from turngate.compress.notes import tag_for
 from turngate.compress.result import of
-from turngate.compress.select import fill
 from turngate.compress.spelled import Parsed, Spelling, parse
 from turngate.tokens import estimate
 
-#: A leaf's cost counts with this exponent; half of it is blended away with its record.
-COST_EXPONENT = 0.3
 #: Strings this long with this many line breaks are a command's output, and are shortened as what they are.
 WRAPPED_LEAST_CHARS = 2_000
 WRAPPED_LEAST_BREAKS = 8
 WRAPPED_BUDGET_SHARE = 0.7
+#: Where many texts share the budget, those whose part were less only lose their middle.
+WRAPPED_LEAST_TOKENS = 150.0
+#: Leaves are spelled minified, so that a budget buys more of them.
+BUDGET_FACTOR = 1.25
 #: Text after a value is shown whole, up to this length; with more of it the whole is no JSON.
 TAIL_MOST_CHARS = 1_000
-#: Leaves that tell less are never shown.
-FLOOR = 0.25
+#: What a string costs that loses its middle.
+LONG_STRING_TOKENS = 0.25 * jsonshow.LONG_STRING_CHARS
 #: Shortens the text of one wrapped string within a budget.
 Inner = Callable[[str, float], Shown]
 
@@ -70,10 +72,11 @@ def _shorten_value(doc: Doc, parsed: Parsed, leaves: Leaves, inner: Inner, *, li
     budget = doc.call.curve.tokens(estimate(doc.text))
     replaced, within = _wrapped(leaves, spelling, tokens, budget, inner)
     if replaced:
-        budget *= 1.0 - WRAPPED_BUDGET_SHARE
-    kept = _choose(doc, leaves, tokens, budget, set(replaced)) | set(replaced)
+        left = budget - sum(map(estimate, replaced.values()))
+        budget = max(left, (1.0 - WRAPPED_BUDGET_SHARE) * budget)
+    kept = _choose(doc, leaves, tokens, BUDGET_FACTOR * budget, set(replaced))
     tag = tag_for(doc.text, jsonshow.OPEN)
-    before = jsonshow.kept_before(kept, len(leaves.spelled))
+    before = kept_before(kept, len(leaves.spelled))
     out = jsonshow.Writer(spelling, doc.notes, tag, before, leaves.sizes, replaced)
     text = out.records(value) if lines else out.write(value, 0)
     total = len(leaves.spelled)
@@ -81,18 +84,9 @@ def _shorten_value(doc: Doc, parsed: Parsed, leaves: Leaves, inner: Inner, *, li
 
 
 def _choose(doc: Doc, leaves: Leaves, tokens: list[float], budget: float, done: set[int]) -> set[int]:
-    """The leaves that tell most for their cost."""
-    scores = score_leaves(leaves, doc.call.asked)
-    long = 0.25 * jsonshow.LONG_STRING_CHARS
-    costs = [min(cost, long) for cost in tokens]
-    ranked = [
-        (score / cost**COST_EXPONENT, -index)
-        for index, (score, cost) in enumerate(zip(scores, costs, strict=True))
-        if score >= FLOOR and index not in done
-    ]
-    ranked.sort(reverse=True)
-    kept, _ = fill([-negative for _, negative in ranked], costs, budget)
-    return kept or {max(range(len(costs)), key=scores.__getitem__)}
+    """The leaves that tell most for their cost, and those that are `done`."""
+    costs = [min(cost, LONG_STRING_TOKENS) for cost in tokens]
+    return pick(leaves, score_leaves(leaves, doc.call.asked), costs, budget, done)
 
 
 def _wrapped(
@@ -107,7 +101,7 @@ def _wrapped(
         for index, text in enumerate(leaves.spelled)
         if len(text) > WRAPPED_LEAST_CHARS and text.count(line_break) >= WRAPPED_LEAST_BREAKS
     ]
-    whole = sum(tokens[index] for index in found)
+    found, whole = _longest(found, tokens, WRAPPED_BUDGET_SHARE * budget)
     out: dict[int, str] = {}
     within = ""
     for index in found:
@@ -118,6 +112,18 @@ def _wrapped(
         out[index] = quoted if len(quoted) < len(as_it_was) else as_it_was
         within = within or of(shown.kept, shown.total, shown.unit)
     return out, within
+
+
+def _longest(found: list[int], tokens: list[float], room: float) -> tuple[list[int], float]:
+    """The longest of the texts `found`, as many as have a part of the `room` to show something in."""
+    whole = 0.0
+    taken: list[int] = []
+    for index in sorted(found, key=tokens.__getitem__, reverse=True):
+        if room * tokens[index] < WRAPPED_LEAST_TOKENS * (whole + tokens[index]):
+            break
+        whole += tokens[index]
+        taken.append(index)
+    return sorted(taken), whole
 
 
 def _ranges(kept: set[int], total: int) -> tuple[tuple[int, int], ...]:
