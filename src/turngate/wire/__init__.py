@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from turngate.wire import anthropic, chat
+from turngate.wire import anthropic, chat, gemini, responses
 from turngate.wire.prefix import Element, elements, request_prefix
 from turngate.wire.scan import Path, splice
 from turngate.wire.sniff import sniff
@@ -17,7 +17,12 @@ from turngate.wire.view import Message, Source, TextPart, ToolCall, ToolResult, 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-VIEWS: Final[Mapping[Wire, Callable[[Source], View]]] = {"chat": chat.view, "anthropic": anthropic.view}
+VIEWS: Final[Mapping[Wire, Callable[[Source], View]]] = {
+    "chat": chat.view,
+    "anthropic": anthropic.view,
+    "responses": responses.view,
+    "gemini": gemini.view,
+}
 """Wire -> its view."""
 
 __all__ = [

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, Final, TypeAlias
 
 from turngate.errors import WireError
-from turngate.wire.scan import Node, text_of
+from turngate.wire.scan import Node, Path, show, text_of
 from turngate.wire.view import Wire, string
 
 ByteEdit: TypeAlias = tuple[int, int, bytes]
@@ -64,7 +64,34 @@ def message_nodes(top: Node, wire: Wire) -> list[Node]:
         return found.items
     if found is not None and found.kind == "string" and wire == "responses":
         return [found]
-    raise WireError(f'no list of messages; send a JSON array, or an object with an array under "{name}"')
+    raise WireError(_no_list(wire))
+
+
+def message_values(value: Any, wire: Wire) -> list[tuple[Path, Any]]:
+    """The messages of a parsed request, or of a bare list, each with its path.
+
+    Raises:
+        WireError: if there are none, or one of them is none of this wire.
+    """
+    base: Path = ()
+    if isinstance(value, Mapping):
+        name = LAYOUT[wire].messages
+        base, value = (name,), value.get(name)
+        if isinstance(value, str) and wire == "responses":
+            return [(base, value)]
+    if isinstance(value, str | bytes) or not isinstance(value, Sequence):
+        raise WireError(_no_list(wire))
+    for index, message in enumerate(value):
+        try:
+            role_of(message, wire)
+        except WireError as error:
+            raise WireError(f"{show((*base, index))}: {error}") from None
+    return [((*base, index), message) for index, message in enumerate(value)]
+
+
+def _no_list(wire: Wire) -> str:
+    name = LAYOUT[wire].messages
+    return f'no list of messages; send a JSON array, or an object with an array under "{name}"'
 
 
 def role_of(message: Any, wire: Wire) -> str:
@@ -119,6 +146,9 @@ def without_marks(body: bytes, node: Node, wire: Wire, depth: int = MESSAGE_DEPT
         wire: the request's format.
         depth: levels below it that carry marks; 0 for an element that is no message.
     """
+    whole = body[node.start : node.end]
+    if wire != "anthropic" and not _may_mark(whole):
+        return whole
     pieces: list[bytes] = []
     at = node.start
     for start, end, new in sorted(_cuts(body, node, wire, depth)):
@@ -127,6 +157,14 @@ def without_marks(body: bytes, node: Node, wire: Wire, depth: int = MESSAGE_DEPT
             at = end
     pieces.append(body[at : node.end])
     return b"".join(pieces)
+
+
+def _may_mark(raw: bytes) -> bool:
+    """Whether a mark can be in it; its name may be spelled with escapes."""
+    return any(name in raw for name in _MARK_SIGNS)
+
+
+_MARK_SIGNS: Final = (*(name.encode() for name in MARKS), rb"\u00")
 
 
 def _cuts(body: bytes, node: Node, wire: Wire, depth: int) -> Iterator[ByteEdit]:

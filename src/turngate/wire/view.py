@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from turngate.errors import WireError
 from turngate.wire.scan import Path, scan, show, value_of
@@ -135,14 +135,17 @@ def blocks(value: Any) -> list[tuple[int, Mapping[str, Any]]]:
     return [(index, block) for index, block in enumerate(value) if isinstance(block, Mapping)]
 
 
-def text_parts(content: Any, path: Path) -> tuple[TextPart, ...]:
-    """The text of a content value: the string itself, or the ``text`` blocks of an array."""
+_TEXT: Final = frozenset({"text"})
+
+
+def text_parts(content: Any, path: Path, types: frozenset[str] = _TEXT) -> tuple[TextPart, ...]:
+    """The text of a content value: the string itself, or the blocks of these types in an array."""
     if isinstance(content, str):
         return (TextPart(content, path),)
     return tuple(
         TextPart(block["text"], (*path, index, "text"))
         for index, block in blocks(content)
-        if block.get("type") == "text" and isinstance(block.get("text"), str)
+        if string(block.get("type")) in types and isinstance(block.get("text"), str)
     )
 
 
