@@ -79,12 +79,20 @@ _LEAST: dict[str, int] = {
     "max_chunk_tokens": 1,
     "max_summary_tokens": 1,
     "summary_timeout_seconds": 1,
+    "port": 0,
+    "max_body_bytes": 1024,
+    "connect_seconds": 1,
+    "read_seconds": 1,
+    "stop_seconds": 0,
+    "workers": 1,
+    "window_tokens": 0,
+    "rounds": 0,
 }
 
 _log = logging.getLogger("turngate.settings")
 
 
-def _check_numbers(settings: StoreSettings | WindowSettings | Settings) -> None:
+def _check_numbers(settings: StoreSettings | WindowSettings | ProxySettings | Settings) -> None:
     for field in dataclasses.fields(settings):
         least, value = _LEAST.get(field.name), getattr(settings, field.name)
         if least is not None and value is not None and type(value) is not int:
@@ -206,6 +214,45 @@ class HermesSettings:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class ProxySettings:
+    """The proxy: section ``[proxy]``."""
+
+    host: str = "127.0.0.1"
+    """Address to listen at; one that isn't loopback needs a `token`."""
+    port: int = 8787
+    """Port to listen at; 0: any free one."""
+    openai_upstream: str = "https://api.openai.com/v1"
+    """Base URL of the OpenAI-compatible upstream, as its own clients are given it."""
+    anthropic_upstream: str = "https://api.anthropic.com"
+    """Base URL of the Anthropic-compatible upstream."""
+    gemini_upstream: str = "https://generativelanguage.googleapis.com"
+    """Base URL of the Gemini-compatible upstream."""
+    token: str = ""
+    """Who shows it as a bearer token may use the proxy's own endpoints; better in the environment."""
+    retrieve: bool = True
+    """Whether the model is offered the tool that gives originals back; without it nothing is shortened."""
+    adopt: bool = False
+    """Whether a history that began without the proxy is treated as one that begins now."""
+    window_tokens: int = 0
+    """Compact what would be larger than so many tokens; 0: never."""
+    rounds: int = 5
+    """How often the proxy answers the model's retrievals within one request of the client."""
+    workers: int = 1
+    """Processes that share the port."""
+    max_body_bytes: int = 64 * 1024**2
+    """The largest request that is read, after its compression is undone."""
+    connect_seconds: int = 10
+    """How long connecting to an upstream may take."""
+    read_seconds: int = 600
+    """How long an upstream may be silent."""
+    stop_seconds: int = 30
+    """How long requests under way may take to finish when the proxy is stopped."""
+
+    def __post_init__(self) -> None:
+        _check_numbers(self)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Settings:
     """Everything that can be set."""
 
@@ -235,6 +282,8 @@ class Settings:
     """Section ``[window]``."""
     hermes: HermesSettings = dataclasses.field(default_factory=HermesSettings)
     """Section ``[hermes]``."""
+    proxy: ProxySettings = dataclasses.field(default_factory=ProxySettings)
+    """Section ``[proxy]``."""
 
     def __post_init__(self) -> None:
         _check_numbers(self)
