@@ -1,4 +1,4 @@
-"""HTML and XML: headings and text rather than markup."""
+"""HTML and XML: headings and text rather than markup, and no styles or scripts."""
 
 from __future__ import annotations
 
@@ -18,23 +18,40 @@ _BLOCK = re.compile(
 _HEADING = re.compile(rb"<(?:h[1-6]|title)\b", re.IGNORECASE)
 #: Text between tags: a letter or digit that stands outside of them.
 _TEXT = re.compile(rb"(?:^|>)[^<]*\w[^<]*")
+_FRAGMENT = re.compile(r"\s*</?(?:div|section|article|main|table|ul|ol|p|h[1-6]|span|a|li|tr|td|nav)\b[^>]*>", re.IGNORECASE)
+_XML = re.compile(rb"\s*<\?xml\b(?!.{0,400}<html\b)", re.IGNORECASE | re.DOTALL)
+#: Where code begins and ends that a reader of the page never sees.
+_CODE_OPENS = re.compile(rb"<(?:style|script|svg)\b", re.IGNORECASE)
+_CODE_CLOSES = re.compile(rb"</(?:style|script|svg)\s*>", re.IGNORECASE)
 HEADING = 2.0
 NO_TEXT = -2.0
+CODE = -4.0
+FRAGMENT_LEAST_SHARE = 0.5
 
 
 def recognise(sample: Sample) -> float:
-    """A document's opening."""
-    return 0.9 if _DOCUMENT.match(sample.head) else 0.0
+    """A document's opening, or mostly lines that begin with a tag of HTML."""
+    if _DOCUMENT.match(sample.head):
+        return 0.9
+    is_fragment = sample.head.lstrip()[:1] == "<" and sample.share(_FRAGMENT) >= FRAGMENT_LEAST_SHARE
+    return 0.85 if is_fragment else 0.0
 
 
 def shorten(doc: Doc) -> Shown:
     """The lines of a page, long ones cut before block tags."""
-    return shorten_lines(doc, Ways(bonus=_bonus, breaks=_BLOCK, places=False))
+    bonus = None if _XML.match(doc.data) else _bonus
+    return shorten_lines(doc, Ways(bonus=bonus, breaks=_BLOCK, places=False))
 
 
 def _bonus(units: Units, total: list[float]) -> None:
+    in_code = False
     for index, row in enumerate(units.rows):
-        if _HEADING.search(row):
+        opens = b"<" in row and bool(_CODE_OPENS.search(row))
+        closes = (in_code or opens) and bool(_CODE_CLOSES.search(row))
+        if in_code or (opens and not closes):
+            total[index] += CODE
+        elif _HEADING.search(row):
             total[index] += HEADING
         elif b"<" in row and not _TEXT.search(row):
             total[index] += NO_TEXT
+        in_code = (in_code or opens) and not closes
