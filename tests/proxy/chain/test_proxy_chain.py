@@ -131,3 +131,21 @@ def test_a_result_of_a_tool_that_is_read_whole_passes(engine, wire):
     renamed = body(wire, [*part[1][:-1], result(wire, "call_0", LONG)]).replace(b'"bash"', b'"read_file"')
     sent = engine.prepare(Ask(renamed, wire, "scope"))
     assert raw in sent.body
+
+
+def test_a_request_beside_the_conversation_decides_nothing_for_it(engine, wire):
+    parts = requests(wire, loop(wire, 1))
+    aside = engine.prepare(Ask(body(wire, parts[0], tools=False, tools_=[]), wire, "scope"))
+    forced = {
+        "chat": {"tool_choice": {"type": "function", "function": {"name": "bash"}}},
+        "anthropic": {"tool_choice": {"type": "tool", "name": "bash"}},
+        "responses": {"tool_choice": {"type": "function", "name": "bash"}},
+        "gemini": {
+            "toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["bash"]}}
+        },
+    }
+    titled = engine.prepare(Ask(body(wire, parts[0], **forced[wire]), wire, "scope"))
+    assert not aside.offered
+    assert not titled.offered
+    assert send(engine, wire, parts[0]).offered
+    assert send(engine, wire, parts[1]).shortened == 1

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 _LOOK_BACK: Final = 400
 #: A longer message is a task to work on, not a question that names what is wanted.
 _QUESTION_CHARS: Final = 500
+#: Nothing shorter is shortened, so it needs no question.
+_LEAST_CHARS: Final = 500
 #: Said of a message that went out as it came because the store could not be asked.
 OUTAGE: Final = "outage"
 #: Said of the first message of a history that began elsewhere.
@@ -66,6 +68,16 @@ def root(work: Work, terms: Terms) -> None:
     reading = work.reading
     if work.rooted_tool and tool.offer_place(reading) is not None and not tool.has_one(reading):
         work.tool = work.rooted_tool
+
+
+def follows(work: Work) -> bool:
+    """Whether the request belongs to a conversation that is kept.
+
+    Clients put the same first message into requests beside the conversation (a title, a count of tokens),
+    without tools or with one that must be called. What these are must not decide for the conversation.
+    """
+    known = bool(work.common) or work.first_key in work.held
+    return known or bool(work.rooted_tool) or work.policy in {ADOPTED, OUTAGE}
 
 
 def _new_root(work: Work, terms: Terms) -> tuple[bytes, str]:
@@ -121,16 +133,26 @@ def without_store(work: Work, terms: Terms) -> None:
 
 
 def _asked(work: Work, session: Session) -> Callable[[ToolResult, str], str]:
-    question = _question(work)
+    asked: list[str | None] = []
+
+    def question(text: str) -> str | None:
+        if len(text) < _LEAST_CHARS:
+            return None
+        if not asked:
+            asked.append(_question(work))
+        return asked[0]
 
     def shown(result: ToolResult, text: str) -> str:
+        if not result.tool:
+            # The call is not in sight (the server holds it), so the tool might be one whose results pass.
+            return text
         return session.tool_result(
             name=result.tool,
             text=text,
             args=result.args,
             failed=result.failed,
             call_id=result.call_id,
-            question=question,
+            question=question(text),
         )
 
     return shown
@@ -140,13 +162,18 @@ def _question(work: Work) -> str | None:
     """What the user asked last before the first new message, where it is short enough to be a question."""
     start = work.fresh[0].index
     for at in range(start - 1, max(-1, start - _LOOK_BACK), -1):
-        if work.roles[at] != "user":
+        if work.roles[at] != "user" or _answers(work.reading.raw(at)):
             continue
         message = VIEWS[work.reading.wire]([work.reading.message(at)]).messages[0]
         text = "\n".join(part.text for part in message.texts)
         if text and not message.results:
             return text if len(text) <= _QUESTION_CHARS else None
     return None
+
+
+def _answers(raw: bytes) -> bool:
+    """Whether a user's message is most likely the results of tools; it needs no reading then."""
+    return b'"tool_result"' in raw or b'"functionResponse"' in raw
 
 
 def _settle(work: Work, edits: Mapping[bytes, tuple[Edit, ...]], version: str) -> None:
@@ -237,7 +264,7 @@ def _recomputing(settings: Settings, question: str | None) -> Callable[[ToolResu
 
     def shown(result: ToolResult, text: str) -> str:
         arrival = Arrival(result.tool, text, result.args, result.failed, result.call_id)
-        if ingress.passes(arrival, settings):
+        if not result.tool or ingress.passes(arrival, settings):
             return text
         least = None if settings.threshold_bytes is None else 0
         short = shorten(

@@ -1,14 +1,16 @@
-"""The engine: known messages go upstream as they went before, new ones as they are decided and recorded now."""
+"""The engine: known messages go upstream as they went before, new ones as they are decided and recorded."""
 
 from __future__ import annotations
 
+import hmac
 import logging
+import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from turngate.errors import StoreError, WireError
+from turngate.errors import StoreConflictError, StoreError, WireError
 from turngate.ledger import deciding as values
 from turngate.ledger import root_key
 from turngate.ledger.footprint import BEFORE_MESSAGES, Break, Footprint, Step, verify
@@ -20,7 +22,8 @@ from turngate.proxy.chain.held import from_row, reply_from, reply_rows, to_rows
 from turngate.proxy.chain.memory import Memory, Snapshot
 from turngate.proxy.chain.reading import read, read_on
 from turngate.proxy.chain.replies import Reply, fingerprint
-from turngate.proxy.chain.work import Composed, Work, begin, compose, runs
+from turngate.proxy.chain.work import Composed, Work, begin, compose, leading, runs
+from turngate.store import to_bytes
 from turngate.store.ledger import Entry, NodeRow, RequestRow
 
 if TYPE_CHECKING:
@@ -31,6 +34,9 @@ if TYPE_CHECKING:
 REST_SECONDS: Final = 1.0
 #: Sessions of which it is remembered what they were shown.
 _SESSIONS: Final = 1_000
+#: Where the key of the scopes is kept.
+_KEY_SESSION: Final = "proxy"
+_KEY_ROOM: Final = "scope key"
 
 _log = logging.getLogger("turngate.proxy")
 
@@ -44,8 +50,23 @@ class Engine:
         self._memory = memory or Memory()
         self._shown: Recent[str, frozenset[str]] = Recent(_SESSIONS)
         self._rests_until = 0.0
+        self._secret: bytes | None = None
         #: Whether the store could be used when it was last tried.
         self.store_ok = True
+
+    def scope(self, credential: str) -> str:
+        """A keyed hash of a credential: who may share what was sent. All replicas have the store's key.
+
+        Raises:
+            StoreError: the store cannot be asked for the key, which this process has not seen yet.
+        """
+        if self._secret is None:
+            try:
+                self._secret = _secret_of(self._store())
+            except StoreError as fault:
+                self._failed(fault)
+                raise
+        return hmac.digest(self._secret, to_bytes(credential), "sha256").hex()[:32]
 
     def prepare(self, ask: Ask) -> Sending:
         """A request as it is to be sent; whatever is new in it is on disk before this returns.
@@ -64,6 +85,8 @@ class Engine:
         try:
             store = self._store()
             self._recall(work, store)
+            if not deciding.follows(work):
+                return Sending(ask.body, ask.wire)
             self._settle(work, store)
         except StoreError as fault:
             self._without_store(work, fault)
@@ -97,7 +120,7 @@ class Engine:
                 name, entry = next(iter(self._memory.waiting.items()))
                 store.ledger.record(entry)
                 self._memory.waiting.pop(name, None)
-            store.turn("")
+            store.touch(_KEY_SESSION)
         except StoreError as fault:
             self._failed(fault)
         else:
@@ -129,8 +152,7 @@ class Engine:
         if nearest is None:
             return begin(ask, root, read(ask.body, ask.wire), None, 0)
         before, common = nearest
-        leading = sum(1 for key in before.keys if not key)
-        if common <= leading:
+        if common <= leading(before.keys):
             return begin(ask, root, read(ask.body, ask.wire), None, 0)
         return begin(ask, root, read_on(ask.body, before.reading, common), before, common)
 
@@ -212,7 +234,7 @@ class Engine:
         request = RequestRow(
             session=work.session,
             tip=work.keys[-1],
-            depth=sum(1 for key in work.keys if key),
+            depth=len(work.keys) - leading(work.keys),
             tools=b"",
             system=b"",
             epoch=0,
@@ -268,6 +290,19 @@ class Engine:
         )
 
 
+def _secret_of(store: Store) -> bytes:
+    """The key of all scopes, made by whoever comes first."""
+    while True:
+        secret, version = store.load_state(_KEY_SESSION, _KEY_ROOM)
+        if secret is not None:
+            store.touch(_KEY_SESSION)
+            return secret
+        try:
+            store.save_state(_KEY_SESSION, _KEY_ROOM, secrets.token_bytes(32), version)
+        except StoreConflictError:
+            continue
+
+
 def _snapshot(work: Work, made: Composed) -> Snapshot:
     return Snapshot(
         work.root, work.ask.hint, work.reading, made.out, made.ends, work.keys, work.digests, work.roles,
@@ -285,4 +320,4 @@ def _break(work: Work) -> Break | None:
 
 def _footprint(keys: Sequence[bytes], digests: Sequence[bytes]) -> Footprint:
     steps = tuple(Step(key, own) for key, own in zip(keys, digests, strict=True) if key)
-    return Footprint(b"", b"", steps, sum(1 for key in keys if not key))
+    return Footprint(b"", b"", steps, leading(keys))

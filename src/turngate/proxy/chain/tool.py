@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 #: The proxy injects nothing else, so this is where the model learns what a marker is.
 DESCRIPTION: Final = (
-    "Read what a shortened tool result hides. Long results are shortened once, when they arrive: a first line "
-    "that begins with <<<CCR:id| says so, and below it stand lines of the result, word for word, with notes on "
-    "what is hidden between them; failures stay. If you need something that is hidden, ask for just that: the "
-    "id and a range of lines, a pattern or a question; without an id, a question is put to all results of this "
-    "conversation. If what is shown answers your question, don't. Don't repeat a call just to see its output "
-    "again."
+    "Read what a shortened tool result hides. Long results are shortened once, when they arrive: a first "
+    "line that begins with <<<CCR:id| says so, and below it stand lines of the result, word for word, with "
+    "notes on what is hidden between them; failures stay. If you need something that is hidden, ask for just "
+    "that: the id and a range of lines, a pattern or a question; without an id, a question is put to all "
+    "results of this conversation. If what is shown answers your question, don't. Don't repeat a call just "
+    "to see its output again."
 )
 _PROPERTIES: Final[Mapping[str, tuple[str, str]]] = {
     "hash": ("string", "id from a <<<CCR:id|…>>> line"),

@@ -71,7 +71,8 @@ class Work:
     @property
     def first_key(self) -> bytes:
         """Key of the first message of the chain; empty where there is none."""
-        return next((key for key in self.keys if key), b"")
+        first = leading(self.keys)
+        return self.keys[first] if first < len(self.keys) else b""
 
     def parent_role(self, link: Link) -> str:
         """Role of the message before it; "" before the first."""
@@ -94,6 +95,11 @@ class Work:
         """Whether a turn of the assistant begins there."""
         is_assistant = at < len(self.roles) and self.roles[at] == "assistant"
         return is_assistant and (at == 0 or self.roles[at - 1] != "assistant")
+
+
+def leading(keys: Sequence[bytes]) -> int:
+    """How many messages stand before the chain: those without a key."""
+    return next((at for at, key in enumerate(keys) if key), len(keys))
 
 
 def begin(ask: Ask, root: bytes, reading: Reading, before: Snapshot | None, common: int) -> Work:
