@@ -11,6 +11,7 @@ BENCHES = {
     "rival": "DIR: the same for headroom-ai and for first-and-last, with the ratios",
     "replay": "DIR: what recorded sessions would have cost, under four arms at four providers",
     "turn": "what the injected block costs in time and in bytes, early and late in a session",
+    "prefix": "DIR: what the proxy sends extends what it sent, in four wires and however clients spell it",
     "ledger": "[DIR]: loading a long session, growth on disk; with DIR breaks of the prefix in replay",
     "hermes": "a session of the real Hermes agent with and without the plugin; what its hooks cost",
     "tokens": "DIR: error of the token estimate against exact counts",
@@ -22,7 +23,7 @@ BENCHES = {
 }
 #: What `all` leaves out: it installs another package of half a gigabyte.
 ON_REQUEST = {"rival"}
-NEED_CORPUS = {"fidelity", "replay", "rival", "tokens"}
+NEED_CORPUS = {"fidelity", "prefix", "replay", "rival", "tokens"}
 #: These do more with one.
 TAKE_CORPUS = NEED_CORPUS | {"ledger", "window"}
 

@@ -22,7 +22,7 @@ from turngate.proxy.chain.held import from_row, reply_from, reply_rows, to_rows
 from turngate.proxy.chain.memory import Memory, Snapshot
 from turngate.proxy.chain.reading import read, read_on
 from turngate.proxy.chain.replies import Reply, fingerprint
-from turngate.proxy.chain.work import Composed, Work, begin, compose, leading, runs
+from turngate.proxy.chain.work import Composed, Work, begin, compose, runs
 from turngate.store import to_bytes
 from turngate.store.ledger import Entry, NodeRow, RequestRow
 
@@ -152,7 +152,7 @@ class Engine:
         if nearest is None:
             return begin(ask, root, read(ask.body, ask.wire), None, 0)
         before, common = nearest
-        if common <= leading(before.keys):
+        if common <= before.first:
             return begin(ask, root, read(ask.body, ask.wire), None, 0)
         return begin(ask, root, read_on(ask.body, before.reading, common), before, common)
 
@@ -234,7 +234,7 @@ class Engine:
         request = RequestRow(
             session=work.session,
             tip=work.keys[-1],
-            depth=len(work.keys) - leading(work.keys),
+            depth=len(work.keys) - work.first,
             tools=b"",
             system=b"",
             epoch=0,
@@ -305,7 +305,7 @@ def _secret_of(store: Store) -> bytes:
 
 def _snapshot(work: Work, made: Composed) -> Snapshot:
     return Snapshot(
-        work.root, work.ask.hint, work.reading, made.out, made.ends, work.keys, work.digests, work.roles,
+        work.root, work.ask.hint, work.reading, made.out, made.ends, work.first, work.keys, work.digests, work.roles,
         work.tool, work.rooted_tool, work.policy, work.session,
     )  # fmt: skip
 
@@ -315,9 +315,10 @@ def _break(work: Work) -> Break | None:
     before = work.before
     if before is None or work.keys[: len(before.keys)] == before.keys:
         return None
-    return verify(_footprint(before.keys, before.digests), _footprint(work.keys, work.digests))
+    old, new = (_footprint(each.first, each.keys, each.digests) for each in (before, work))
+    return verify(old, new)
 
 
-def _footprint(keys: Sequence[bytes], digests: Sequence[bytes]) -> Footprint:
-    steps = tuple(Step(key, own) for key, own in zip(keys, digests, strict=True) if key)
-    return Footprint(b"", b"", steps, leading(keys))
+def _footprint(first: int, keys: Sequence[bytes], digests: Sequence[bytes]) -> Footprint:
+    steps = tuple(Step(key, own) for key, own in zip(keys[first:], digests[first:], strict=True))
+    return Footprint(b"", b"", steps, first)

@@ -82,10 +82,12 @@ class Snapshot:
     """What was sent."""
     out_ends: tuple[int, ...]
     """Offset after each message in `out`."""
+    first: int
+    """Index of the first message of the chain."""
     keys: tuple[bytes, ...]
-    """Key of each message; empty for leading system messages."""
+    """Key of each message."""
     digests: tuple[bytes, ...]
-    """Digest of each, likewise."""
+    """Digest of each."""
     roles: tuple[str, ...]
     """Role of each."""
     tool: bytes

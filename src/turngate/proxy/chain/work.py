@@ -38,8 +38,10 @@ class Work:
     """The request that it is read on from."""
     common: int
     """Messages that both have."""
+    first: int
+    """Index of the first message of the chain; system messages before it stand beside it, each by itself."""
     keys: tuple[bytes, ...]
-    """Key of each message; empty for leading system messages."""
+    """Key of each message."""
     digests: tuple[bytes, ...]
     roles: tuple[str, ...]
     links: tuple[Link, ...]
@@ -71,8 +73,7 @@ class Work:
     @property
     def first_key(self) -> bytes:
         """Key of the first message of the chain; empty where there is none."""
-        first = leading(self.keys)
-        return self.keys[first] if first < len(self.keys) else b""
+        return self.keys[self.first] if self.first < len(self.keys) else b""
 
     def parent_role(self, link: Link) -> str:
         """Role of the message before it; "" before the first."""
@@ -86,7 +87,6 @@ class Work:
         earlier = tuple(
             Link(self.keys[at], b"", self.digests[at], b"", self.roles[at], at, self.reading.nodes[at])
             for at in range(start, self.common)
-            if self.keys[at]
         )
         reading = self.reading
         return History(reading.body, reading.wire, reading.nodes, (*earlier, *self.links), b"", b"", "")
@@ -95,11 +95,6 @@ class Work:
         """Whether a turn of the assistant begins there."""
         is_assistant = at < len(self.roles) and self.roles[at] == "assistant"
         return is_assistant and (at == 0 or self.roles[at - 1] != "assistant")
-
-
-def leading(keys: Sequence[bytes]) -> int:
-    """How many messages stand before the chain: those without a key."""
-    return next((at for at, key in enumerate(keys) if key), len(keys))
 
 
 def begin(ask: Ask, root: bytes, reading: Reading, before: Snapshot | None, common: int) -> Work:
@@ -116,14 +111,11 @@ def begin(ask: Ask, root: bytes, reading: Reading, before: Snapshot | None, comm
     links: list[Link] = []
     for at in range(common, len(reading.nodes)):
         _, own, spelled = facts[at - common]
-        if at < first:
-            keys.append(b"")
-            continue
         parent = keys[at - 1] if at > first else root
         key = child_key(parent, own)
         keys.append(key)
         links.append(Link(key, parent, own, spelled, roles[at], at, reading.nodes[at]))
-    return Work(ask, root, reading, before, common, tuple(keys), digests, roles, tuple(links))
+    return Work(ask, root, reading, before, common, first, tuple(keys), digests, roles, tuple(links))
 
 
 def runs(work: Work) -> Iterator[list[Link]]:
