@@ -53,6 +53,10 @@ class Sending:
     """What went wrong; each time the client's own bytes are sent."""
     degraded: bool = False
     """Whether the store could not be asked."""
+    epochs: int = 0
+    """Compactions of the conversation so far."""
+    headers: tuple[tuple[str, str], ...] = ()
+    """Headers that a recorded decision needs."""
 
     def extended(self, messages: bytes) -> bytes:
         """The body with further messages at its end; `messages` are joined by commas."""
