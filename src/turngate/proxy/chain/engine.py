@@ -29,6 +29,7 @@ from turngate.store.ledger import Entry, NodeRow, RequestRow
 if TYPE_CHECKING:
     from turngate.gate import Gate
     from turngate.store import Store
+    from turngate.store.ledger import Page
 
 #: After a fault of the store it is asked again so much later, so that no request waits for it twice.
 REST_SECONDS: Final = 1.0
@@ -172,18 +173,20 @@ class Engine:
     def _recall(self, work: Work, store: Store) -> None:
         """Settle what was sent before, by the store."""
         missing = [link.key for link in work.fresh]
+        replies = self._unknown_replies(work) if work.common else []
         before = work.links[0].parent if work.links and work.common else b""
         if before and self._memory.held.get(before) is None:
             missing.append(before)
         if not missing:
             return
-        page = store.ledger.load(missing)
+        page = store.ledger.load([*missing, *replies])
         for key, row in page.nodes.items():
             held = from_row(row, page.values)
             if key in missing:
                 work.held[key] = held
                 if not held.lost:
                     self._memory.held.put(key, held)
+        self._take_replies(page, replies)
         if not work.common:
             deciding.root(work, self._terms)
 
@@ -195,7 +198,8 @@ class Engine:
                 work.held[before] = held
         fresh = work.fresh
         if fresh:
-            self._find_replies(work, store)
+            if not work.common and (replies := self._unknown_replies(work)):
+                self._take_replies(store.ledger.load(replies), replies)
             session = self._gate.session(work.session)
             deciding.decide(work, self._terms, session, store, self._memory.replies.get)
         work.broken = _break(work)
@@ -204,16 +208,17 @@ class Engine:
         self._show(work, store)
         self.store_ok = True
 
-    def _find_replies(self, work: Work, store: Store) -> None:
-        """Bring what the store holds of replies that are echoed now into memory."""
+    def _unknown_replies(self, work: Work) -> list[bytes]:
+        """Keys of replies that are echoed now, as far as memory does not have them."""
         keys = [deciding.echo_key(work, run) for run in runs(work)] if work.rooted_tool else []
-        missing = [key for key in keys if self._memory.replies.get(key) is None]
-        if missing:
-            page = store.ledger.load(missing)
-            for key, row in page.nodes.items():
-                found = reply_from(row, page.values)
-                if key in missing and found is not None:
-                    self._memory.replies.put(key, found)
+        return [key for key in keys if self._memory.replies.get(key) is None]
+
+    def _take_replies(self, page: Page, wanted: Sequence[bytes]) -> None:
+        """Bring what the store holds of replies into memory."""
+        for key in wanted:
+            found = reply_from(page.nodes[key], page.values) if key in page.nodes else None
+            if found is not None:
+                self._memory.replies.put(key, found)
 
     def _record(self, work: Work, store: Store) -> None:
         page = store.ledger.record(self._entry(work))
@@ -305,8 +310,8 @@ def _secret_of(store: Store) -> bytes:
 
 def _snapshot(work: Work, made: Composed) -> Snapshot:
     return Snapshot(
-        work.root, work.ask.hint, work.reading, made.out, made.ends, work.first, work.keys, work.digests, work.roles,
-        work.tool, work.rooted_tool, work.policy, work.session,
+        work.root, work.ask.hint, work.reading, made.out, made.ends, work.first, work.keys, work.digests,
+        work.roles, work.tool, work.rooted_tool, work.policy, work.session,
     )  # fmt: skip
 
 

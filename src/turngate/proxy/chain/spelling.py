@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 #: Levels of content below a message that carry marks: its blocks, and what a tool result holds.
 _DEPTH: Final = 2
+#: How marks begin, unless a client escapes letters, which costs nothing but their place.
+_MARK_KEYS: Final = tuple(f'"{mark}"'.encode() for mark in sorted(MARKS))
 #: Fields whose elements carry marks, in any wire.
 _NESTED: Final = ("content", "output")
 
@@ -54,6 +56,9 @@ def with_marks(raw: bytes, wanted: Sequence[tuple[Path, bytes]]) -> bytes:
 
 def unmarked(body: bytes, node: Node) -> bytes:
     """A message's bytes without its marks; everything else as the client spells it."""
+    raw = body[node.start : node.end]
+    if not any(mark in raw for mark in _MARK_KEYS):
+        return raw
     return _spliced(body, node, list(_apart(sorted(_cuts(node, _DEPTH)))))
 
 
