@@ -30,9 +30,9 @@ def block_of(wire, id_="own_1"):
     return spelled([message] if wire == "responses" else message[inner[wire]])
 
 
-def first_round(wire):
+def first_round(wire, id_="own_1"):
     """Text, then our call; then its result."""
-    turn = own_call(wire)
+    turn = own_call(wire, id_)
     if wire == "chat":
         turn[0]["content"] = "Let me see. "
     elif wire == "responses":
@@ -41,7 +41,7 @@ def first_round(wire):
         inner = {"anthropic": "content", "gemini": "parts"}[wire]
         text = {"type": "text", "text": "Let me see. "} if wire == "anthropic" else {"text": "Let me see. "}
         turn[0][inner].insert(0, text)
-    answer = json.loads(json.dumps(result(wire, "own_1", "line 17")).replace('"bash"', f'"{OWN}"'))
+    answer = json.loads(json.dumps(result(wire, id_, "line 17")).replace('"bash"', f'"{OWN}"'))
     return spelled([*turn, answer])
 
 
