@@ -1,4 +1,4 @@
-"""Any number of conversations, forked, resumed, retried and spelled as clients like, over any number of processes."""
+"""Conversations, forked, resumed, retried and spelled as clients like, over any number of processes."""
 
 from __future__ import annotations
 
