@@ -155,7 +155,7 @@ def test_notes_in_json_carry_a_hash_where_a_value_is_only_spelled_otherwise():
 
 
 def test_the_widest_gap_says_what_it_is_like():
-    note = '[… lines 4–597 hidden: 594 like "… … INFO worker … copied chunk … in … ms"]'
+    note = '[… lines 3–598 hidden: 596 like "… … INFO worker … copied chunk … in … ms"]'
     assert note in shorten("\n".join(log(600))).text.split("\n")
 
 

@@ -15,9 +15,9 @@ from turngate.compress.select import select
 from turngate.compress.units import Units, units_of
 
 #: A gap of so few bytes is shown: a note and the reader's attention would cost as much.
-BRIDGE_BYTES = 90
+BRIDGE_BYTES = 130
 #: Gaps are bridged, the narrowest first, for at most this share of the budget.
-BRIDGE_BUDGET_SHARE = 0.3
+BRIDGE_BUDGET_SHARE = 0.15
 #: Only the widest gap may carry a sample (some 16 tokens), and only where one form makes up most of it.
 SAMPLE_LEAST_LINES = 100
 SAMPLE_LEAST_SHARE = 0.8

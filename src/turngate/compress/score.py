@@ -19,7 +19,9 @@ from turngate.compress.stems import weigh
 from turngate.compress.units import Units
 
 #: Only the first instances of a skeleton are looked at closely; the rest can tell little that these don't.
-INSTANCES = 3
+INSTANCES = 1
+#: So many lines of one skeleton count as head or tail.
+END_INSTANCES = 2
 RARE_SKELETON = 1.0
 RARE_OPENING = 0.7
 NEWS = 1.5
@@ -28,13 +30,13 @@ PLACE = 2.5
 #: Repeated failures weigh less, and are findings no more.
 FINDING_LEAST = 0.9
 PLACE_MOST_BYTES = 120
-HEAD_BUDGET_SHARE = 0.06
+HEAD_BUDGET_SHARE = 0.03
 HEAD = 2.0
-TAIL_BUDGET_SHARE = 0.08
+TAIL_BUDGET_SHARE = 0.05
 TAIL = 4.0
 #: A failed run is read from its end.
 FAILED_TAIL_BUDGET_SHARE = 0.20
-EARLY = 0.5
+EARLY = 0.7
 BLANK = -1.5
 MENTIONED = 1.5
 #: A word of the question counts when at most this share of units has it.
@@ -233,6 +235,6 @@ def _add_end(total: list[float], units: Units, order: range, worth: float, room:
             break
         skeleton = units.skeletons[index]
         met[skeleton] += 1
-        if met[skeleton] <= INSTANCES:
+        if met[skeleton] <= END_INSTANCES:
             total[index] += worth
         said = said or bool(_SAYS.search(units.rows[index]))

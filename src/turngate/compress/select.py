@@ -6,9 +6,9 @@ from turngate.compress.budget import OVERDRAW
 from turngate.compress.score import Scores
 
 #: Units that tell less than this are never shown, however much room there is.
-FLOOR = 1.0
+FLOOR = 1.2
 #: A unit's cost counts with this exponent: between its bare score (0) and score a token (1).
-COST_EXPONENT = 0.3
+COST_EXPONENT = 0.45
 COST_OFFSET_TOKENS = 8.0
 #: How many units that don't fit are tried before filling stops.
 _MISSES = 200

@@ -18,7 +18,9 @@ _BLOCK = re.compile(
 _HEADING = re.compile(rb"<(?:h[1-6]|title)\b", re.IGNORECASE)
 #: Text between tags: a letter or digit that stands outside of them.
 _TEXT = re.compile(rb"(?:^|>)[^<]*\w[^<]*")
-_FRAGMENT = re.compile(r"\s*</?(?:div|section|article|main|table|ul|ol|p|h[1-6]|span|a|li|tr|td|nav)\b[^>]*>", re.IGNORECASE)
+_FRAGMENT = re.compile(
+    r"\s*</?(?:div|section|article|main|table|ul|ol|p|h[1-6]|span|a|li|tr|td|nav)\b[^>]*>", re.IGNORECASE
+)
 _XML = re.compile(rb"\s*<\?xml\b(?!.{0,400}<html\b)", re.IGNORECASE | re.DOTALL)
 #: Where code begins and ends that a reader of the page never sees.
 _CODE_OPENS = re.compile(rb"<(?:style|script|svg)\b", re.IGNORECASE)
