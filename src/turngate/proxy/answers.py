@@ -9,7 +9,7 @@ from turngate import asking
 from turngate.errors import RetrieveError, TurngateError, UnknownContentError
 from turngate.ingress import reference
 from turngate.marker import find_all
-from turngate.proxy.chain.reading import loads
+from turngate.proxy.jsontext import loads
 from turngate.store import render_hits, to_text
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from turngate.errors import TurngateError
-from turngate.proxy.chain.reading import loads
+from turngate.proxy.jsontext import loads
 
 if TYPE_CHECKING:
     from turngate.wire import Wire

@@ -12,12 +12,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-import orjson
-
 from turngate.errors import WireError
+from turngate.proxy.jsontext import loads
 from turngate.wire import Wire
 from turngate.wire.layout import LAYOUT
-from turngate.wire.scan import Node, scan, scan_value, text_of, value_of
+from turngate.wire.scan import Node, scan, scan_value, text_of
 
 _SPACE: Final = re.compile(rb"[ \t\n\r]*+")
 
@@ -75,14 +74,6 @@ class Reading:
     def first_field(self, names: tuple[str, ...]) -> tuple[str, Beside] | None:
         """The first of these fields that is there."""
         return next(((name, self.fields[name]) for name in names if name in self.fields), None)
-
-
-def loads(raw: bytes) -> Any:
-    """The value of a JSON text; also of one that only the scanner takes (lone surrogates, depth)."""
-    try:
-        return orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        return value_of(raw, scan(raw))
 
 
 def read(body: bytes, wire: Wire) -> Reading:

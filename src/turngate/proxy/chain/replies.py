@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
-from turngate.proxy.chain.reading import loads
+from turngate.proxy.jsontext import loads
 from turngate.store import to_bytes
 from turngate.wire import VIEWS, Wire
 from turngate.wire.layout import LAYOUT

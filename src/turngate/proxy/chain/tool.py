@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from turngate.proxy.chain.reading import loads
+from turngate.proxy.jsontext import loads
 from turngate.proxy.reply.base import OWN
 from turngate.wire.scan import Node, scan
 

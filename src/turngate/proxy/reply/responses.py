@@ -1,0 +1,205 @@
+"""Replies of the Responses API: items with an index, and events with a number."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from turngate.proxy.jsontext import dumps, object_of
+from turngate.proxy.reply.base import OWN, OwnCall, Round, numbers, summed
+from turngate.proxy.reply.stream import Machine, changed
+
+_USAGE: Final[Mapping[str, tuple[str, ...]]] = {
+    "input": ("input_tokens",),
+    "output": ("output_tokens",),
+    "cache_read": ("input_tokens_details", "cached_tokens"),
+    "cache_write": ("input_tokens_details", "cache_write_tokens"),
+}
+#: The events that begin a stream; of later rounds the client must not see them.
+_BEGINS: Final = frozenset({"response.created", "response.in_progress", "response.queued"})
+#: The events that end one, with the whole response in them.
+_ENDS: Final = frozenset({"response.completed", "response.incomplete", "response.failed"})
+#: Calls that the client answers.
+_CALLS: Final = ("function_call", "custom_tool_call", "local_shell_call", "shell_call", "apply_patch_call")
+
+
+class ResponsesStream(Machine):
+    """A stream of Responses events."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._next = 0
+        self._number = 0
+        self._shown: list[Any] = []
+        self._spent: list[dict[str, Any]] = []
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the round."""
+        self._items: dict[int, dict[str, Any]] = {}
+        self._places: dict[int, int] = {}
+        self._own: set[int] = set()
+        self._response: dict[str, Any] = {}
+        self._finished = False
+
+    def take(self, frame: bytes, value: dict[str, Any]) -> bytes:
+        """An event."""
+        kind = str(value.get("type"))
+        if kind in _BEGINS and not self.is_first:
+            return b""
+        if kind in _ENDS:
+            return self._ends(frame, value)
+        index = value.get("output_index")
+        if isinstance(index, int):
+            self._keep(kind, index, value)
+            if index in self._own:
+                return b""
+            value = _with(value, "output_index", self._places.get(index, index))
+        return self._numbered(frame, value)
+
+    def _keep(self, kind: str, index: int, value: dict[str, Any]) -> None:
+        item = value.get("item")
+        if not isinstance(item, dict):
+            return
+        self._items[index] = item
+        if kind == "response.output_item.added" or index not in self._places:
+            if self.hide and _is_own(item):
+                self._own.add(index)
+            elif index not in self._places:
+                self._places[index] = self._next
+                self._next += 1
+
+    def _numbered(self, frame: bytes, value: dict[str, Any]) -> bytes:
+        """An event under the next number, as its bytes came if that is its number anyway."""
+        number = value.get("sequence_number")
+        if isinstance(number, int):
+            if self.is_first and not self._own and not self._number:
+                self._number = number
+            value = _with(value, "sequence_number", self._number)
+            self._number += 1
+        return frame if not isinstance(value, _Changed) else changed(frame, dict(value))
+
+    def _ends(self, frame: bytes, value: dict[str, Any]) -> bytes:
+        response = value.get("response")
+        self._response = response if isinstance(response, dict) else {}
+        self._finished = value.get("type") == "response.completed"
+        if not self._own and self.is_first:
+            return self._numbered(frame, value)
+        output = [*self._shown, *self._visible()]
+        usage = summed([*self._spent, self._response.get("usage") or {}])
+        merged = self._response | {"output": output} | ({"usage": usage} if usage else {})
+        out = self._numbered(frame, _Changed(value | {"response": merged}))
+        return self.hold(out) if self._own else out
+
+    def _all(self) -> list[dict[str, Any]]:
+        """The items in order: from their own events, or else from the end."""
+        if self._items:
+            return [self._items[index] for index in sorted(self._items)]
+        output = self._response.get("output")
+        return [item for item in output if isinstance(item, dict)] if isinstance(output, list) else []
+
+    def _visible(self) -> list[dict[str, Any]]:
+        return [item for item in self._all() if not (self.hide and _is_own(item))]
+
+    def again(self, *, hide: bool = True) -> None:
+        """A further round follows."""
+        # The end that was held back had a number; the client never saw it.
+        self._number -= sum(1 for _ in self._held)
+        self._shown += self._visible()
+        self._spent.append(self._response.get("usage") or {})
+        super().again(hide=hide)
+
+    def round(self) -> Round:
+        """What the round was."""
+        status = str(self._response.get("status") or "")
+        usage = self._response.get("usage") or {}
+        return _round(self._all(), hide=self.hide, usage=usage, status=status, finished=self._finished)
+
+
+class ResponsesWhole:
+    """A reply in one piece."""
+
+    def __init__(self) -> None:
+        self._hide = True
+        self._bodies: list[tuple[bytes, dict[str, Any]]] = []
+        self._touched = False
+
+    def read(self, body: bytes) -> Round:
+        """The upstream's reply."""
+        value = object_of(body)
+        self._bodies.append((body, value))
+        status = str(value.get("status") or "")
+        found = _round(
+            _items_of(value), hide=self._hide, usage=value.get("usage") or {}, status=status,
+            finished=status == "completed",
+        )  # fmt: skip
+        self._touched = self._touched or bool(found.own)
+        return found
+
+    def again(self, *, hide: bool = True) -> None:
+        """A further round follows."""
+        self._hide = hide
+
+    def body(self) -> bytes:
+        """The reply for the client. Its id is the last one's, under which the provider knows all of it."""
+        if not self._touched:
+            return self._bodies[-1][0]
+        output = [
+            item
+            for number, (_, value) in enumerate(self._bodies)
+            for item in _items_of(value)
+            if not _is_own(item) or (number == len(self._bodies) - 1 and not self._hide)
+        ]
+        usage = summed(value.get("usage") or {} for _, value in self._bodies)
+        return dumps(self._bodies[-1][1] | {"output": output} | ({"usage": usage} if usage else {}))
+
+
+def results(answers: Sequence[tuple[OwnCall, str]]) -> bytes:
+    """An output for each call."""
+    return b",".join(
+        dumps({"type": "function_call_output", "call_id": call.id, "output": text}) for call, text in answers
+    )
+
+
+def _round(
+    items: Sequence[dict[str, Any]], *, hide: bool, usage: Mapping[str, Any], status: str, finished: bool
+) -> Round:
+    own = [item for item in items if hide and _is_own(item)]
+    seen = [item for item in items if not (hide and _is_own(item))]
+    return Round(
+        own=tuple(OwnCall(str(item.get("call_id", "")), str(item.get("arguments") or "")) for item in own),
+        client_calls=tuple(str(item.get("call_id", "")) for item in seen if item.get("type") in _CALLS),
+        messages=b",".join(dumps(item) for item in items),
+        own_call=b",".join(dumps(item) for item in own),
+        own_index=next((at for at, item in enumerate(items) if hide and _is_own(item)), 0),
+        text="".join(_text(item) for item in seen),
+        blocks=len(seen),
+        usage=numbers(usage, _USAGE),
+        finished=finished,
+        status=status,
+    )
+
+
+def _text(item: Mapping[str, Any]) -> str:
+    content = item.get("content")
+    if item.get("type") != "message" or not isinstance(content, list):
+        return ""
+    parts = (part for part in content if isinstance(part, dict) and part.get("type") == "output_text")
+    return "".join(str(part.get("text", "")) for part in parts)
+
+
+def _is_own(item: Any) -> bool:
+    return isinstance(item, dict) and item.get("type") == "function_call" and item.get("name") == OWN
+
+
+def _items_of(value: Mapping[str, Any]) -> list[dict[str, Any]]:
+    output = value.get("output")
+    return [item for item in output if isinstance(item, dict)] if isinstance(output, list) else []
+
+
+class _Changed(dict[str, Any]):
+    """An event that is not as it came."""
+
+
+def _with(value: dict[str, Any], key: str, new: Any) -> dict[str, Any]:
+    return value if value.get(key) == new else _Changed(value | {key: new})

@@ -1,0 +1,95 @@
+"""Asking an upstream: what is safe is tried again, and what fails has a name."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from aiohttp import (
+    ClientConnectionError,
+    ClientConnectorError,
+    ClientError,
+    ClientSession,
+    ClientTimeout,
+    DummyCookieJar,
+    ServerDisconnectedError,
+    ServerTimeoutError,
+    TCPConnector,
+)
+from yarl import URL
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterable, Iterable
+
+    from aiohttp import ClientResponse
+
+    from turngate.proxy.errors import Kind
+    from turngate.settings import ProxySettings
+
+#: Only what never reached the upstream is sent again: nobody is billed twice.
+TRIES: Final = 2
+_PAUSE_SECONDS: Final = 0.2
+
+
+class UpstreamFault(Exception):  # noqa: N818 - the fault is the upstream's, not ours
+    """An upstream could not be asked, or did not answer."""
+
+    def __init__(self, kind: Kind, message: str) -> None:
+        super().__init__(message)
+        self.kind: Kind = kind
+        self.message = message
+
+
+def client(settings: ProxySettings) -> ClientSession:
+    """The client for all upstreams. Bytes pass as they come: nothing is unpacked, no cookie is kept."""
+    timeout = ClientTimeout(total=None, connect=settings.connect_seconds, sock_read=settings.read_seconds)
+    return ClientSession(
+        connector=TCPConnector(limit=0, keepalive_timeout=30),
+        timeout=timeout,
+        auto_decompress=False,
+        cookie_jar=DummyCookieJar(),
+        skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
+        trust_env=True,
+        read_bufsize=2**16,
+    )
+
+
+async def send(
+    http: ClientSession,
+    method: str,
+    url: str,
+    headers: Iterable[tuple[str, str]],
+    body: bytes | AsyncIterable[bytes] | None,
+) -> ClientResponse:
+    """The upstream's answer, as soon as its head is there.
+
+    Raises:
+        UpstreamFault: no connection, no answer in time, or none at all.
+    """
+    tries = TRIES if body is None or isinstance(body, bytes) else 1
+    while True:
+        tries -= 1
+        try:
+            return await http.request(
+                method, URL(url, encoded=True), headers=list(headers), data=body, allow_redirects=False
+            )
+        except ClientConnectorError as fault:
+            if not tries:
+                raise UpstreamFault(
+                    "unreachable", f"no connection to the upstream ({_why(fault)})"
+                ) from fault
+            await asyncio.sleep(_PAUSE_SECONDS)
+        except (TimeoutError, ServerTimeoutError) as fault:
+            raise UpstreamFault("timeout", "the upstream did not answer in time") from fault
+        except (ServerDisconnectedError, ClientConnectionError) as fault:
+            raise UpstreamFault(
+                "unreachable", "the upstream closed the connection without an answer"
+            ) from fault
+        except ClientError as fault:
+            raise UpstreamFault(
+                "protocol", f"the upstream's answer is no HTTP ({type(fault).__name__})"
+            ) from fault
+
+
+def _why(fault: ClientConnectorError) -> str:
+    return fault.os_error.strerror or type(fault.os_error).__name__
