@@ -8,7 +8,9 @@ points of one frontier: `default` keeps what failed and how it ended; `wide` kee
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
+from math import inf, sqrt
+
+from turngate.tokens import estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,14 +21,22 @@ class Curve:
     most_share: float
     #: Texts of fewer characters are left alone: facts in small results are needed again too often.
     small_chars: int
+    #: … unless they have this many tokens: scripts other than Latin say more in a character.
+    small_tokens: float = inf
 
     def tokens(self, total_tokens: float) -> float:
         """The budget for a text of `total_tokens` (estimated) tokens."""
         return min(self.factor * sqrt(total_tokens), self.most_share * total_tokens)
 
+    def leaves_alone(self, text: str) -> bool:
+        """Whether `text` is too small to be shortened."""
+        return len(text) < self.small_chars and (
+            len(text) < self.small_tokens or estimate(text) < self.small_tokens
+        )
+
 
 CURVES: dict[str, Curve] = {
-    "default": Curve(factor=34.0, most_share=0.43, small_chars=2_000),
+    "default": Curve(factor=34.0, most_share=0.45, small_chars=2_000, small_tokens=550),
     "wide": Curve(factor=70.0, most_share=0.75, small_chars=4_000),
 }
 

@@ -18,6 +18,8 @@ FIRST_OF_PATH = 1.0
 NEW = 1.5
 #: New values of a path on which nearly every value is new.
 NEW_AMONG_NEW = 1.0
+#: The same where they come in order, as times do.
+NEW_IN_SEQUENCE, SEQUENCE_LEAST_CHARS = 0.4, 10
 AMONG_NEW_LEAST, AMONG_NEW_LEAST_SHARE = 16, 0.9
 REPEATED = -1.2
 RARE_PATH = 0.3
@@ -25,6 +27,9 @@ ODD = 3.0
 BESIDE_ODD = 0.9
 ODD_LEAST_VALUES, ODD_MOST_SHARE, ODD_MOST_DISTINCT_SHARE = 8, 0.05, 0.2
 ONE_AGAINST_ALL_LEAST = 4
+#: A record with rare keys, where nearly all of many records have the same.
+ODD_SHAPE = 1.5
+SHAPES_LEAST_RECORDS, ODD_SHAPES_MOST_SHARE = 16, 0.1
 FORM_LEAST_SHARE = 0.5
 FAILURE = 2.0
 #: The more messages of failure a path has, the less each tells: by this power of their number.
@@ -73,6 +78,7 @@ def score_leaves(leaves: Leaves, asked: frozenset[bytes]) -> list[float]:
     for indices in by_path:
         if indices:
             _score_path(leaves, indices, total, odd)
+    _add_shapes(leaves, total)
     _add_beside_odd(leaves, total, odd)
     _add_failures(leaves, total)
     if asked:
@@ -92,7 +98,9 @@ def _score_path(leaves: Leaves, indices: list[int], total: list[float], odd: set
     size = len(values)
     counts = Counter(values)
     among_new = size >= AMONG_NEW_LEAST and len(counts) >= AMONG_NEW_LEAST_SHARE * size
-    new = NEW_AMONG_NEW if among_new else NEW
+    new = NEW
+    if among_new:
+        new = NEW_IN_SEQUENCE if _is_sequence(values) else NEW_AMONG_NEW
     rare = RARE_PATH / size
     seen: set[str] = set()
     for index, value in zip(indices, values, strict=True):
@@ -105,6 +113,12 @@ def _score_path(leaves: Leaves, indices: list[int], total: list[float], odd: set
     strange = _odd_values(values, counts)
     if strange:
         odd.update(index for index, value in zip(indices, values, strict=True) if value in strange)
+
+
+def _is_sequence(values: list[str]) -> bool:
+    """Whether the values are as good as counted: times, mostly."""
+    length = len(values[0])
+    return length >= SEQUENCE_LEAST_CHARS and length == len(values[-1]) and sorted(values) == values
 
 
 def _odd_values(values: list[str], counts: Counter[str]) -> set[str]:
@@ -142,6 +156,23 @@ def _add_beside_odd(leaves: Leaves, total: list[float], odd: set[int]) -> None:
             total[index] += ODD
         elif record in records:
             total[index] += BESIDE_ODD
+
+
+def _add_shapes(leaves: Leaves, total: list[float]) -> None:
+    """Records with other keys than nearly all have."""
+    if leaves.records < SHAPES_LEAST_RECORDS:
+        return
+    shapes = [0] * leaves.records
+    for path, record in zip(leaves.path, leaves.record, strict=True):
+        shapes[record] += (path + 7) ** 3  # a sum that few other sets of paths have
+    counts = Counter(shapes)
+    most = ODD_MOST_SHARE * leaves.records
+    rare = {shape for shape, count in counts.items() if count <= most}
+    if sum(counts[shape] for shape in rare) > ODD_SHAPES_MOST_SHARE * leaves.records:
+        return
+    for index, record in enumerate(leaves.record):
+        if shapes[record] in rare:
+            total[index] += ODD_SHAPE
 
 
 def _add_failures(leaves: Leaves, total: list[float]) -> None:

@@ -13,6 +13,7 @@ from turngate.compress.result import of
 from turngate.compress.score import Aim, Bonus, score
 from turngate.compress.select import select
 from turngate.compress.units import Units, units_of
+from turngate.tokens import estimate
 
 #: A gap of so few bytes is shown: a note and the reader's attention would cost as much.
 BRIDGE_BYTES = 130
@@ -22,6 +23,8 @@ BRIDGE_BUDGET_SHARE = 0.15
 SAMPLE_LEAST_LINES = 100
 SAMPLE_LEAST_SHARE = 0.8
 SAMPLE_CHARS = 72
+#: From this share of its length on, a text without its control sequences isn't worth showing for that alone.
+EXACT_MOST_SHARE = 0.8
 _VARIABLE = re.compile(r"\d[\d.,:/-]*|\b(?=[a-f]*\d)[0-9a-f]{6,}\b")
 
 
@@ -59,10 +62,20 @@ def shorten_lines(doc: Doc, ways: Ways = PLAIN) -> Shown:
     """The lines of `doc` within its budget."""
     units = units_of(doc.data, ways.breaks)
     call = doc.call
-    budget = call.curve.tokens(sum(units.tokens)) if doc.budget_tokens is None else doc.budget_tokens
+    whole = sum(units.tokens)
+    if _is_enough(doc, whole):
+        return show(units, list(range(len(units.rows))), doc.notes)
+    budget = call.curve.tokens(whole) if doc.budget_tokens is None else doc.budget_tokens
     aim = Aim(budget, failed=bool(call.failed), mentioned=call.asked, places=ways.places)
     kept = select(score(units, aim, ways.bonus), units.tokens, budget)
     return show(units, _bridge(units, kept, BRIDGE_BUDGET_SHARE * budget), doc.notes)
+
+
+def _is_enough(doc: Doc, whole_tokens: float) -> bool:
+    """Whether what a terminal leaves, which is all there is to read, is short enough with nothing hidden."""
+    if doc.budget_tokens is not None or len(doc.data) > EXACT_MOST_SHARE * len(doc.text):
+        return False
+    return whole_tokens <= doc.call.curve.tokens(estimate(doc.text))
 
 
 def show(units: Units, kept: list[int], notes: Notes) -> Shown:

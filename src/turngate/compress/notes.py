@@ -12,7 +12,7 @@ from hashlib import sha256
 
 OPEN = "[…"
 #: From this many lines a gap is named by its range, below by its count.
-RANGE_LEAST_LINES = 10
+RANGE_LEAST_LINES = 20
 _TAG_DIGITS = 4
 #: How the sign of our notes may be spelled in JSON; a reader that parses it can't tell the spellings apart.
 _ESCAPED_DOTS = "\\u2026"

@@ -43,14 +43,14 @@ def shorten(
     """
     try:
         call = call_of(tool=tool, args=args, failed=failed, question=question, budget=budget)
-        return _shorten(text, call, call.curve.small_chars if least_chars is None else least_chars)
+        if not text or (call.curve.leaves_alone(text) if least_chars is None else len(text) < least_chars):
+            return unchanged(text, "text", "small")
+        return _shorten(text, call)
     except Exception as fault:  # noqa: BLE001 - the boundary: a fault of ours lets the original through
         return unchanged(text, "text", f"fault: {type(fault).__name__}")
 
 
-def _shorten(text: str, call: Call, least_chars: int) -> Shortened:
-    if len(text) < least_chars or not text:
-        return unchanged(text, "text", "small")
+def _shorten(text: str, call: Call) -> Shortened:
     data = resolve(text.encode("utf-8", "surrogatepass"))
     doc = Doc(text=text, data=data, call=call, notes=Notes(tag_for(text)))
     sample = sample_of(data, call.tool)
