@@ -11,7 +11,8 @@
     ├── RetrieveError            a range, pattern, page or path that cannot be followed
     ├── DirectiveError           no directive of that name
     ├── WireError                a message list that is not in a provider's format
-    └── TranscriptError          a recorded session that cannot be read
+    ├── TranscriptError          a recorded session that cannot be read
+    └── ProxyError               the proxy cannot listen, or cannot run what it was asked to run
 
 A message says what is wrong and what to do about it.
 """
@@ -65,3 +66,7 @@ class WireError(TurngateError):
 
 class TranscriptError(TurngateError):
     """A recorded session cannot be read; the message names file and line."""
+
+
+class ProxyError(TurngateError):
+    """The proxy cannot listen at its address, or cannot run what it was asked to run."""

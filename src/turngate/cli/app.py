@@ -30,6 +30,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "gc": ("keeping", "Enforce the store's age and size limits."),
     "doctor": ("doctor", "Check store, settings and environment, and say what to do."),
     "replay": ("replay", "Show what recorded sessions would have cost, under each policy."),
+    "proxy": ("proxy", "Stand in front of any agent that can be given a base URL."),
+    "run": ("proxy", "Run a command behind a proxy of its own."),
     "hermes": ("hermes", "Enable the plugin in Hermes, or disable it; weigh past sessions."),
     "demo": ("demo", "Pass a recorded agent session through a gate and show what happens."),
     "completion": ("completion", "Print the script that completes commands in your shell."),

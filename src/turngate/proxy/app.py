@@ -9,13 +9,12 @@ from aiohttp import web
 
 from turngate.proxy import exchange, relay
 from turngate.proxy.decode import BodyError, TooLargeError, UnknownEncodingError, decoded
+from turngate.proxy.endpoints import Endpoints
 from turngate.proxy.errors import Kind
 
 if TYPE_CHECKING:
     from turngate.proxy.routes import Route
     from turngate.proxy.services import Services
-
-SERVICES: Final = web.AppKey("services", object)
 
 _log = logging.getLogger("turngate.proxy")
 
@@ -27,8 +26,9 @@ _BODY_KINDS: Final[tuple[tuple[type[BodyError], Kind], ...]] = (
 
 
 def build(services: Services) -> web.Application:
-    """The application; our own paths are added by `turngate.proxy.endpoints`."""
-    app = web.Application(client_max_size=0, middlewares=[])
+    """The application."""
+    app = web.Application(client_max_size=0)
+    Endpoints(services).add_to(app)
 
     async def anything(request: web.Request) -> web.StreamResponse:
         return await serve(request, services)

@@ -68,8 +68,8 @@ _RULES: Final[Mapping[Provider, _Rules]] = {
         version="v1",
         owns_version=True,
         heads=_words(
-            "assistants audio batches chat chatkit completions containers conversations embeddings evals files "
-            "fine_tuning images models moderations organization realtime responses threads uploads "
+            "assistants audio batches chat chatkit completions containers conversations embeddings evals "
+            "files fine_tuning images models moderations organization realtime responses threads uploads "
             "vector_stores videos"
         ),
         calls=(

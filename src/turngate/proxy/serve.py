@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-import tempfile
+import socket
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
 
+from turngate.errors import ProxyError
 from turngate.gate import Gate
 from turngate.proxy import app, upstream
 from turngate.proxy.chain.deciding import Terms
@@ -29,6 +30,7 @@ POLICY_VERSION: Final = "proxy 1"
 #: How often what waits for the store is tried again.
 _CATCH_UP_SECONDS: Final = 1.0
 _THREADS: Final = 8
+_BACKLOG: Final = 1_024
 
 
 def terms(settings: Settings) -> Terms:
@@ -76,11 +78,21 @@ async def _keep_up(shared: Services) -> None:
             await loop.run_in_executor(shared.executor, shared.engine.catch_up)
 
 
-async def run(settings: Settings, folder: Path, *, reuse_port: bool = False) -> None:
-    """Serve until a signal asks for the end; then finish what is under way."""
+async def run(settings: Settings, folder: Path, *, sock: socket.socket, tied: int | None = None) -> None:
+    """Serve until a signal asks for the end, or whoever started us is gone; then finish what is under way.
+
+    Args:
+        settings: all settings.
+        folder: where the workers of one proxy keep their counters.
+        sock: a bound socket to listen at.
+        tied: the reading end of a pipe; when its other end is closed, the worker ends.
+    """
+    loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        loop.add_signal_handler(number, stop.set)
+    if tied is not None:
+        loop.add_reader(tied, stop.set)
     async with services(settings, folder) as shared:
         runner = web.AppRunner(
             app.build(shared),
@@ -89,13 +101,34 @@ async def run(settings: Settings, folder: Path, *, reuse_port: bool = False) -> 
             shutdown_timeout=settings.proxy.stop_seconds,
         )
         await runner.setup()
-        site = web.TCPSite(runner, settings.proxy.host, settings.proxy.port, reuse_port=reuse_port or None)
-        await site.start()
+        await web.SockSite(runner, sock, backlog=_BACKLOG).start()
         await stop.wait()
+        if tied is not None:
+            loop.remove_reader(tied)
         await runner.cleanup()
 
 
-def main(settings: Settings) -> None:
-    """One worker."""
-    with tempfile.TemporaryDirectory(prefix="turngate-") as folder:
-        asyncio.run(run(settings, Path(folder)))
+def bound(settings: Settings) -> socket.socket:
+    """A socket at the address of the settings, which other workers can share.
+
+    Raises:
+        ProxyError: the address is in use, or is none of this machine.
+    """
+    host, port = settings.proxy.host, settings.proxy.port
+    try:
+        family, kind, proto, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        sock = socket.socket(family, kind, proto)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if settings.proxy.workers > 1:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        sock.bind(address)
+    except OSError as fault:
+        why = fault.strerror or type(fault).__name__
+        raise ProxyError(f"cannot listen at {host}:{port} ({why}); name another --port or --host") from fault
+    return sock
+
+
+def url_of(sock: socket.socket) -> str:
+    """The base URL at a socket."""
+    host, port = sock.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
