@@ -1,4 +1,4 @@
-"""A client, the proxy, and an upstream that calls our tool: the client never sees it, the upstream sees all of it."""
+"""The client never sees a call of ours, and the upstream sees all of it."""
 
 from __future__ import annotations
 
@@ -6,291 +6,26 @@ import asyncio
 import json
 
 import pytest
-from aiohttp import ClientSession, web
+from aiohttp import ClientSession
 from conversations import LIST, TOOLS, call, loop, requests, said
+from upstream import OWN, PATHS, Upstream, proxied
 
-from turngate import settings as settings_module
-from turngate.proxy import app, serve
-from turngate.wire import request_prefix, violations
 from turngate.wire.sse import Frames, parse
 
 WIRES = ["chat", "anthropic", "responses", "gemini"]
-PATHS = {
-    "chat": "/v1/chat/completions",
-    "anthropic": "/v1/messages",
-    "responses": "/v1/responses",
-    "gemini": "/v1beta/models/m:{}",
-}
-OWN = "turngate_retrieve"
-
-
-def blocks(wire, move):
-    """What the model produces for a move: texts and calls (id, name, args)."""
-    out = []
-    for kind, *rest in move:
-        if kind == "text":
-            out.append(("text", *rest))
-        else:
-            out.append(("call", *rest))
-    return out
-
-
-def chat_whole(made):
-    calls = [
-        {"id": i, "type": "function", "function": {"name": n, "arguments": json.dumps(a)}}
-        for k, i, n, a in (m for m in made if m[0] == "call")
-    ]
-    message = {"role": "assistant", "content": "".join(m[1] for m in made if m[0] == "text") or None}
-    message |= {"tool_calls": calls} if calls else {}
-    choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if calls else "stop"}
-    return {
-        "id": "c",
-        "object": "chat.completion",
-        "choices": [choice],
-        "usage": {"prompt_tokens": 10, "completion_tokens": 5},
-    }
-
-
-def chat_stream(made):
-    def chunk(delta, finish=None, **more):
-        choice = {"index": 0, "delta": delta, "finish_reason": finish}
-        return {"id": "c", "object": "chat.completion.chunk", "choices": [choice], **more}
-
-    yield chunk({"role": "assistant", "content": ""})
-    at = 0
-    for m in made:
-        if m[0] == "text":
-            for piece in (m[1][:3], m[1][3:]):
-                yield chunk({"content": piece})
-        else:
-            _, i, n, a = m
-            function = {"name": n, "arguments": ""}
-            yield chunk({"tool_calls": [{"index": at, "id": i, "type": "function", "function": function}]})
-            text = json.dumps(a)
-            for piece in (text[:4], text[4:]):
-                yield chunk({"tool_calls": [{"index": at, "function": {"arguments": piece}}]})
-            at += 1
-    yield chunk({}, "tool_calls" if at else "stop")
-    yield {
-        "id": "c",
-        "object": "chat.completion.chunk",
-        "choices": [],
-        "usage": {"prompt_tokens": 10, "completion_tokens": 5},
-    }
-
-
-def anthropic_whole(made):
-    content = [
-        {"type": "text", "text": m[1]}
-        if m[0] == "text"
-        else {"type": "tool_use", "id": m[1], "name": m[2], "input": m[3]}
-        for m in made
-    ]
-    stop = "tool_use" if any(m[0] == "call" for m in made) else "end_turn"
-    usage = {"input_tokens": 10, "output_tokens": 5}
-    return {
-        "id": "m",
-        "type": "message",
-        "role": "assistant",
-        "model": "m",
-        "content": content,
-        "stop_reason": stop,
-        "stop_sequence": None,
-        "usage": usage,
-    }
-
-
-def anthropic_stream(made):
-    whole = anthropic_whole(made)
-    yield {
-        "type": "message_start",
-        "message": whole
-        | {"content": [], "stop_reason": None, "usage": {"input_tokens": 10, "output_tokens": 1}},
-    }
-    yield {"type": "ping"}
-    for at, block in enumerate(whole["content"]):
-        if block["type"] == "text":
-            yield {"type": "content_block_start", "index": at, "content_block": {"type": "text", "text": ""}}
-            for piece in (block["text"][:3], block["text"][3:]):
-                yield {
-                    "type": "content_block_delta",
-                    "index": at,
-                    "delta": {"type": "text_delta", "text": piece},
-                }
-        else:
-            yield {"type": "content_block_start", "index": at, "content_block": block | {"input": {}}}
-            text = json.dumps(block["input"])
-            for piece in (text[:4], text[4:]):
-                delta = {"type": "input_json_delta", "partial_json": piece}
-                yield {"type": "content_block_delta", "index": at, "delta": delta}
-        yield {"type": "content_block_stop", "index": at}
-    yield {
-        "type": "message_delta",
-        "delta": {"stop_reason": whole["stop_reason"]},
-        "usage": {"output_tokens": 5},
-    }
-    yield {"type": "message_stop"}
-
-
-def responses_whole(made):
-    output = [
-        {
-            "type": "message",
-            "id": f"msg_{at}",
-            "role": "assistant",
-            "status": "completed",
-            "content": [{"type": "output_text", "text": m[1], "annotations": []}],
-        }
-        if m[0] == "text"
-        else {
-            "type": "function_call",
-            "id": f"fc_{at}",
-            "call_id": m[1],
-            "name": m[2],
-            "arguments": json.dumps(m[3]),
-            "status": "completed",
-        }
-        for at, m in enumerate(made)
-    ]
-    usage = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
-    return {"id": "resp", "object": "response", "status": "completed", "output": output, "usage": usage}
-
-
-def responses_stream(made):
-    whole = responses_whole(made)
-    events = [{"type": "response.created", "response": whole | {"output": [], "status": "in_progress"}}]
-    for at, item in enumerate(whole["output"]):
-        events.append(
-            {
-                "type": "response.output_item.added",
-                "output_index": at,
-                "item": item | {"status": "in_progress"},
-            }
-        )
-        if item["type"] == "message":
-            text = item["content"][0]["text"]
-            events += [
-                {
-                    "type": "response.output_text.delta",
-                    "output_index": at,
-                    "content_index": 0,
-                    "item_id": item["id"],
-                    "delta": piece,
-                }
-                for piece in (text[:3], text[3:])
-            ]
-        else:
-            events.append(
-                {
-                    "type": "response.function_call_arguments.delta",
-                    "output_index": at,
-                    "item_id": item["id"],
-                    "delta": item["arguments"],
-                }
-            )
-        events.append({"type": "response.output_item.done", "output_index": at, "item": item})
-    events.append({"type": "response.completed", "response": whole})
-    for number, event in enumerate(events):
-        yield event | {"sequence_number": number}
-
-
-def gemini_whole(made):
-    parts = [
-        {"text": m[1]} if m[0] == "text" else {"functionCall": {"id": m[1], "name": m[2], "args": m[3]}}
-        for m in made
-    ]
-    candidate = {"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}
-    return {"candidates": [candidate], "usageMetadata": {"promptTokenCount": 10, "candidatesTokenCount": 5}}
-
-
-def gemini_stream(made):
-    whole = gemini_whole(made)
-    parts = whole["candidates"][0]["content"]["parts"]
-    for at, part in enumerate(parts):
-        candidate = {"content": {"role": "model", "parts": [part]}, "index": 0}
-        candidate |= {"finishReason": "STOP"} if at == len(parts) - 1 else {}
-        yield {"candidates": [candidate], "usageMetadata": whole["usageMetadata"]}
-
-
-WHOLE = {
-    "chat": chat_whole,
-    "anthropic": anthropic_whole,
-    "responses": responses_whole,
-    "gemini": gemini_whole,
-}
-STREAM = {
-    "chat": chat_stream,
-    "anthropic": anthropic_stream,
-    "responses": responses_stream,
-    "gemini": gemini_stream,
-}
-
-
-class Upstream:
-    """Plays moves, one a request; judges every request."""
-
-    def __init__(self, wire, moves):
-        self.wire, self.moves = wire, list(moves)
-        self.bodies = []
-
-    async def answer(self, request):
-        body = await request.read()
-        self.bodies.append(body)
-        move = self.moves.pop(0)
-        streamed = json.loads(body).get("stream") or "streamGenerateContent" in request.path
-        if not streamed:
-            return web.json_response(WHOLE[self.wire](move))
-        out = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
-        await out.prepare(request)
-        for event in STREAM[self.wire](move):
-            name = f"event: {event['type']}\n" if "type" in event else ""
-            await out.write(f"{name}data: {json.dumps(event)}\n\n".encode())
-        if self.wire == "chat":
-            await out.write(b"data: [DONE]\n\n")
-        await out.write_eof()
-        return out
-
-    def judge(self):
-        assert not [violation for body in self.bodies for violation in violations(body, self.wire)]
-        prefixes = [request_prefix(body, self.wire) for body in self.bodies]
-        for earlier, later in zip(prefixes, prefixes[1:], strict=False):
-            assert later.startswith(earlier)
 
 
 async def talk(wire, moves, bodies, tmp_path, *, streamed):
-    """Send each body through the proxy; the upstream, and what the client got."""
-    stub = Upstream(wire, moves)
-    up = web.Application()
-    up.router.add_post("/{path:.*}", stub.answer)
-    up_runner = web.AppRunner(up)
-    await up_runner.setup()
-    up_site = web.TCPSite(up_runner, "127.0.0.1", 0)
-    await up_site.start()
-    base = f"http://127.0.0.1:{up_site._server.sockets[0].getsockname()[1]}"
-    upstreams = {"openai_upstream": base + "/v1", "anthropic_upstream": base, "gemini_upstream": base}
-    settings = settings_module.load(environ={}, data_dir=tmp_path / "data", proxy=upstreams)
-    async with serve.services(settings, tmp_path / "run") as shared:
-        runner = web.AppRunner(app.build(shared), handler_cancellation=True)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        here = f"http://127.0.0.1:{site._server.sockets[0].getsockname()[1]}"
-        got = []
-        async with ClientSession() as client:
-            for body in bodies:
-                path = PATHS[wire].format("streamGenerateContent?alt=sse" if streamed else "generateContent")
-                async with client.post(
-                    here + path,
-                    data=body,
-                    headers={"Authorization": "Bearer k", "Content-Type": "application/json"},
-                ) as answer:
-                    got.append((answer.status, await answer.read()))
-        faults = dict(shared.metrics.faults)
-        sums = shared.metrics.sums()
-        await runner.cleanup()
-    await up_runner.cleanup()
-    assert not faults
-    return stub, got, sums
+    """Send each body through the proxy; the upstream, what the client got, and what was counted."""
+    stub, got = Upstream(moves), []
+    path = PATHS[wire].format("streamGenerateContent?alt=sse" if streamed else "generateContent")
+    headers = {"Authorization": "Bearer k", "Content-Type": "application/json"}
+    async with proxied(stub, tmp_path) as (url, shared), ClientSession() as client:
+        for raw in bodies:
+            async with client.post(url + path, data=raw, headers=headers) as answer:
+                got.append((answer.status, await answer.read()))
+        assert not shared.metrics.faults
+        return stub, got, shared.metrics.sums()
 
 
 def body(wire, messages, *, streamed):
@@ -340,7 +75,7 @@ def test_a_retrieval_is_answered_unseen(wire, streamed, tmp_path):
     stub, got, sums = asyncio.run(talk(wire, moves, bodies, tmp_path, streamed=streamed))
     assert [status for status, _ in got] == [200, 200, 200]
     assert not stub.moves
-    stub.judge()
+    stub.judge(wire)
     assert not any(OWN.encode() in seen for _, seen in got)
     assert b"The disk is full." in got[1][1] or streamed
     assert LONG.splitlines()[40].encode() in stub.bodies[2].replace(b'\\"', b'"')
@@ -388,7 +123,7 @@ def test_a_retrieval_beside_the_clients_call_is_answered_in_the_next_request(wir
     second = [*first, turn, parts[1][-1]]
     bodies = [body(wire, part, streamed=streamed) for part in (first, second)]
     stub, got, _ = asyncio.run(talk(wire, moves, bodies, tmp_path, streamed=streamed))
-    stub.judge()
+    stub.judge(wire)
     assert not any(OWN.encode() in seen for _, seen in got)
     assert b"call_0" in got[0][1]
     assert b"nothing in this conversation" in stub.bodies[1]

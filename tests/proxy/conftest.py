@@ -1,0 +1,1 @@
+"""Its place lets the tests below find `conversations` and `upstream`."""
