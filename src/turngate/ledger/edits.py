@@ -22,6 +22,10 @@ behind it that the provider hides after the next user message; an ``append`` whe
 ByteEdit: TypeAlias = tuple[int, int, bytes]
 """Start, end, and what stands there instead."""
 
+#: Types of blocks that are plain text, in any wire.
+_TEXT_TYPES: Final = frozenset({"text", "input_text", "output_text"})
+#: Types of blocks by which a message is told to be a Responses item.
+_OF_RESPONSES: Final = frozenset({"input_text", "input_image", "input_file"})
 #: Between a user's text and what is added to it: a blank line, as Hermes joins them.
 SEPARATOR: Final = "\n\n"
 
@@ -42,6 +46,8 @@ class Edit:
 
 def block_path(path: Path) -> Path:
     """A path from a view, as if every text were in a block."""
+    if not path:  # Responses: the whole input is a string
+        return ("content", 0, "text")
     return path if path[-1:] == ("text",) else (*path, 0, "text")
 
 
@@ -79,15 +85,22 @@ def splice_bytes(body: bytes, changes: Sequence[ByteEdit]) -> bytes:
 
 def takes_text(message: Node) -> bool:
     """Whether a text can be added to the message."""
-    content = message.get("content")
+    content = _content(message)
     return content is not None and content.kind in {"string", "array"}
+
+
+def _content(message: Node) -> Node | None:
+    """What holds a message's text: its content, Gemini's parts, or all of a message that is a string."""
+    if message.kind == "string":
+        return message
+    return message.get("content") or message.get("parts")
 
 
 def _find(body: bytes, message: Node, path: Path) -> Node:
     """The string at a block path, which may be a string of its own now."""
     node = message
     for depth, step in enumerate(path):
-        if node.kind == "string" and path[depth:] == (0, "text"):
+        if node.kind == "string" and path[depth:] in _AS_BLOCK:
             break
         child = node.get(step) if isinstance(step, str) else _item(node, step)
         if child is None:
@@ -97,19 +110,33 @@ def _find(body: bytes, message: Node, path: Path) -> Node:
     return node
 
 
+#: The rest of a block path where a string stands for the block, or for the whole message.
+_AS_BLOCK: Final = ((0, "text"), ("content", 0, "text"))
+
+
 def _item(node: Node, index: int) -> Node | None:
     return node.items[index] if 0 <= index < len(node.items) else None
 
 
 def _append(body: bytes, message: Node, text: str) -> ByteEdit:
-    content = message.get("content")
+    content = _content(message)
     if content is None or content.kind not in {"string", "array"}:
         raise WireError(f"the message at byte {message.start} has no content to add a text to")
     alone = content if content.kind == "string" else _only_text(body, content)
     if alone is not None:
         return alone.start, alone.end, spell(text_of(body, alone) + SEPARATOR + text)
     comma = b"," if content.items else b""
-    return content.end - 1, content.end - 1, comma + b'{"type":"text","text":' + spell(text) + b"}"
+    block = _block_start(body, message, content) + b'"text":' + spell(text) + b"}"
+    return content.end - 1, content.end - 1, comma + block
+
+
+def _block_start(body: bytes, message: Node, content: Node) -> bytes:
+    """How a block of text begins in the message's wire."""
+    if content is message.get("parts"):
+        return b"{"
+    types = {_string(body, item.get("type")) for item in content.items if item.kind == "object"}
+    of_responses = _string(body, message.get("type")) == "message" or types & _OF_RESPONSES
+    return b'{"type":"input_text",' if of_responses else b'{"type":"text",'
 
 
 def _only_text(body: bytes, content: Node) -> Node | None:
@@ -118,10 +145,14 @@ def _only_text(body: bytes, content: Node) -> Node | None:
         return None
     block = content.items[0]
     fields = {m.key for m in block.members if not _is_absent(body, m.value)} - MARKS
-    kind, text = block.get("type"), block.get("text")
-    if fields != {"type", "text"} or kind is None or text is None or text.kind != "string":
+    text = block.get("text")
+    if fields != {"type", "text"} or text is None or text.kind != "string":
         return None
-    return text if kind.kind == "string" and text_of(body, kind) == "text" else None
+    return text if _string(body, block.get("type")) in _TEXT_TYPES else None
+
+
+def _string(body: bytes, node: Node | None) -> str:
+    return text_of(body, node) if node is not None and node.kind == "string" else ""
 
 
 def _is_absent(body: bytes, value: Node) -> bool:

@@ -13,19 +13,15 @@ import orjson
 
 from turngate.errors import WireError
 from turngate.ledger.canonical import child_key, digest
-from turngate.wire import Source, Wire, elements
+from turngate.wire import Source, Wire
+from turngate.wire.layout import message_nodes, role_of, without_marks
+from turngate.wire.prefix import head
 from turngate.wire.scan import Node, scan, value_of
 
 #: Messages whose facts are remembered by their bytes: a request repeats all but the newest.
 _REMEMBERED: Final = 20_000
 #: Roles of the messages that are Chat Completions' system prompt when they stand first.
 SYSTEM_ROLES: Final = frozenset({"system", "developer"})
-#: Fields beside the messages that belong to the prefix, by the part of it that they are.
-_BESIDE: Final[tuple[tuple[str, str], ...]] = (
-    ("tools", "tools"),
-    ("functions", "tools"),
-    ("system", "system"),
-)
 _MAX_ROLE_CHARS: Final = 32
 
 
@@ -89,8 +85,8 @@ class Reader:
         """
         body = as_bytes(source)
         top = scan(body)
-        nodes = _messages(top)
-        facts = [self._facts(body[node.start : node.end]) for node in nodes]
+        nodes = message_nodes(top, self._wire)
+        facts = [self._facts(body, node) for node in nodes]
         first = _leading(facts) if self._wire == "chat" else 0
         links = []
         parent = root
@@ -99,39 +95,31 @@ class Reader:
             key = child_key(parent, own)
             links.append(Link(key, parent, own, spelled, role, index, nodes[index]))
             parent = key
-        tools, system = (self._beside(body, top, part) for part in ("tools", "system"))
+        tools, system = self._beside(body, top)
         if first:
             system = _hash(b"".join(spelled for _, spelled, _ in facts[:first]))
         return History(body, self._wire, tuple(nodes), tuple(links), tools, system, _model(body, top))
 
-    def _facts(self, raw: bytes) -> tuple[bytes, bytes, str]:
+    def _facts(self, body: bytes, node: Node) -> tuple[bytes, bytes, str]:
         """(digest, hash without marks, role) of a message."""
+        raw = body[node.start : node.end]
         name = _hash(raw)
         known = self._known.get(name)
         if known is None:
             message = _loads(raw)
-            if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
-                raise WireError('a message is not an object with a "role"; each must be one')
-            (element,) = elements(b"[" + raw + b"]", self._wire)
-            role = message["role"][:_MAX_ROLE_CHARS].encode("ascii", "replace").decode()
-            known = (digest(message), _hash(element.raw), role)
+            role = role_of(message, self._wire)[:_MAX_ROLE_CHARS].encode("ascii", "replace").decode()
+            known = (digest(message), _hash(without_marks(body, node, self._wire)), role)
             self._known[name] = known
             if len(self._known) > _REMEMBERED:
                 self._known.popitem(last=False)
         return known
 
-    def _beside(self, body: bytes, top: Node, part: str) -> bytes:
-        """Hash of the tools or the system field; empty where there are none."""
-        members = [
-            b'"%s":%s' % (field.encode(), body[node.start : node.end])
-            for field, of in _BESIDE
-            if of == part and top.kind == "object" and (node := top.get(field)) is not None
-        ]
-        if not members:
-            return b""
-        raw = b'{"messages":[],' + b",".join(members) + b"}"
-        found = [element.raw for element in elements(raw, self._wire)]
-        return _hash(b"\0".join(found)) if found else b""
+    def _beside(self, body: bytes, top: Node) -> tuple[bytes, bytes]:
+        """Hashes of the tools and of the system field; empty where there are none."""
+        found = list(head(body, self._wire, top))
+        parts = ([each.raw for each in found if each.kind == kind] for kind in ("tools", "system"))
+        tools, system = (_hash(b"\0".join(raws)) if raws else b"" for raws in parts)
+        return tools, system
 
 
 def as_bytes(source: Source) -> bytes:
@@ -150,13 +138,6 @@ def _as_json(value: Any) -> Any:
     if isinstance(value, Sequence):
         return list(value)
     raise WireError(f"a {type(value).__name__} cannot stand in a request; give JSON values")
-
-
-def _messages(top: Node) -> list[Node]:
-    messages = top if top.kind == "array" else top.get("messages")
-    if messages is None or messages.kind != "array":
-        raise WireError('no list of messages; send a JSON array, or an object with an array under "messages"')
-    return messages.items
 
 
 def _leading(facts: Sequence[tuple[bytes, bytes, str]]) -> int:

@@ -147,11 +147,10 @@ def without_marks(body: bytes, node: Node, wire: Wire, depth: int = MESSAGE_DEPT
         depth: levels below it that carry marks; 0 for an element that is no message.
     """
     whole = body[node.start : node.end]
-    if wire != "anthropic" and not _may_mark(whole):
-        return whole
+    cuts = _cuts(body, node, wire, depth) if _may_mark(whole) else _unblocked(body, node, wire, depth)
     pieces: list[bytes] = []
     at = node.start
-    for start, end, new in sorted(_cuts(body, node, wire, depth)):
+    for start, end, new in sorted(cuts):
         if end > at:
             pieces += (body[at:start], new)
             at = end
@@ -167,19 +166,24 @@ def _may_mark(raw: bytes) -> bool:
 _MARK_SIGNS: Final = (*(name.encode() for name in MARKS), rb"\u00")
 
 
+def _unblocked(body: bytes, node: Node, wire: Wire, depth: int) -> list[ByteEdit]:
+    """A message's lone text block, as the string that it stands for."""
+    content = node.get("content") if wire == "anthropic" and depth else None
+    if content is None or node.get("role") is None:
+        return []
+    alone = only_text(body, content)
+    return [] if alone is None else [(content.start, content.end, body[alone.start : alone.end])]
+
+
 def _cuts(body: bytes, node: Node, wire: Wire, depth: int) -> Iterator[ByteEdit]:
     if wire == "gemini" or node.kind != "object":
         return
     yield from mark_cuts(node)
-    for name in LAYOUT[wire].nested if depth else ():
-        content = node.get(name)
-        if content is None:
-            continue
-        alone = only_text(body, content) if wire == "anthropic" and node.get("role") is not None else None
-        if alone is not None:
-            yield content.start, content.end, body[alone.start : alone.end]
-            continue
-        for item in content.items:
+    alone = _unblocked(body, node, wire, depth)
+    yield from alone
+    contents = (node.get(name) for name in LAYOUT[wire].nested if depth and not alone)
+    for content in contents:
+        for item in content.items if content is not None else ():
             yield from _cuts(body, item, wire, depth - 1)
 
 

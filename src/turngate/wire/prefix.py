@@ -18,14 +18,14 @@ from turngate.wire.layout import (
     only_text,
     without_marks,
 )
-from turngate.wire.scan import Node, Path, scan
+from turngate.wire.scan import Node, Path, find, scan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from turngate.wire.view import Wire
 
-__all__ = ["MARKS", "Element", "elements", "mark_cuts", "request_prefix"]
+__all__ = ["MARKS", "Element", "elements", "head", "mark_cuts", "request_prefix"]
 
 _END: Final = b"\x1e"
 """Ends each element of a rendered prefix; it cannot stand in JSON, so no element is the prefix of another."""
@@ -54,21 +54,23 @@ def elements(body: bytes, wire: Wire, root: Node | None = None) -> tuple[Element
         WireError: if ``body`` is neither.
     """
     root = scan(body) if root is None else root
-    layout = LAYOUT[wire]
     nodes = message_nodes(root, wire)
-    bare = root.kind == "array"
-    out: list[Element] = []
-    for key in layout.tools:
-        out += _each(body, root.get(key), wire, "tools", (key,))
-    for key in layout.system:
-        out += _each(body, root.get(key), wire, "system", (key,))
+    base: Path = () if root.kind == "array" else (LAYOUT[wire].messages,)
+    listed = not base or find(root, base).kind == "array"  # else Responses: a string
+    out = list(head(body, wire, root))
     for index, node in enumerate(nodes):
-        path: Path = (index,) if bare else (layout.messages, index)
-        if node.kind == "string":
-            path = (layout.messages,)
+        path = (*base, index) if listed else base
         raw = without_marks(body, node, wire, MESSAGE_DEPTH)
         out.append(Element("message", raw, path, node.start, _blocks(node)))
     return tuple(out)
+
+
+def head(body: bytes, wire: Wire, root: Node) -> Iterator[Element]:
+    """The elements that stand before the messages."""
+    for key in LAYOUT[wire].tools:
+        yield from _each(body, root.get(key), wire, "tools", (key,))
+    for key in LAYOUT[wire].system:
+        yield from _each(body, root.get(key), wire, "system", (key,))
 
 
 def request_prefix(body: bytes, wire: Wire) -> bytes:
