@@ -10,7 +10,7 @@ import asyncio
 import json
 import threading
 from contextlib import asynccontextmanager, contextmanager
-from itertools import pairwise
+from itertools import count, pairwise
 
 from aiohttp import web
 
@@ -19,6 +19,8 @@ from turngate.proxy import app, serve
 from turngate.wire import request_prefix, violations
 
 OWN = "turngate_retrieve"
+#: Ids are never given twice.
+COUNT = count(1)
 PATHS = {
     "chat": "/v1/chat/completions",
     "anthropic": "/v1/messages",
@@ -128,7 +130,7 @@ def responses_whole(made):
     output = [
         {
             "type": "message",
-            "id": f"msg_{at}",
+            "id": f"msg_{next(COUNT)}",
             "role": "assistant",
             "status": "completed",
             "content": [{"type": "output_text", "text": m[1], "annotations": []}],
@@ -136,7 +138,7 @@ def responses_whole(made):
         if m[0] == "text"
         else {
             "type": "function_call",
-            "id": f"fc_{at}",
+            "id": f"fc_{next(COUNT)}",
             "call_id": m[1],
             "name": m[2],
             "arguments": json.dumps(m[3]),
@@ -145,7 +147,13 @@ def responses_whole(made):
         for at, m in enumerate(made)
     ]
     usage = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
-    return {"id": "resp", "object": "response", "status": "completed", "output": output, "usage": usage}
+    return {
+        "id": f"resp_{next(COUNT)}",
+        "object": "response",
+        "status": "completed",
+        "output": output,
+        "usage": usage,
+    }
 
 
 def responses_stream(made):
@@ -358,7 +366,7 @@ async def proxied(stub, folder, **proxy):
         ups = {"openai_upstream": base + "/v1", "anthropic_upstream": base, "gemini_upstream": base}
         settings = settings_module.load(environ={}, data_dir=folder / "data", proxy=ups | proxy)
         async with (
-            serve.services(settings, folder / "run") as shared,
+            serve.services(settings) as shared,
             listening(app.build(shared)) as url,
         ):
             yield url, shared

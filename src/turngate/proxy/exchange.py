@@ -13,7 +13,7 @@ from turngate.errors import StoreError
 from turngate.proxy import answers, relay, upstream
 from turngate.proxy.chain.ask import Ask, Sending
 from turngate.proxy.chain.compacting import fitted
-from turngate.proxy.chain.replies import Reply
+from turngate.proxy.chain.replies import Echo, Reply
 from turngate.proxy.errors import stream_error
 from turngate.proxy.identity import credential_of, session_of
 from turngate.proxy.reply import messages_of_result, stream_reply, whole_reply
@@ -247,6 +247,14 @@ class _Exchange:
             index=last.own_index if held else 0,
             results=await self._results(last.own) if held else b"",
         )
-        text = "".join(each.text for each in self.rounds)
+        echo = Echo(
+            "".join(each.text for each in self.rounds), last.client_calls, last.id, self._after(reply)
+        )
         engine, sending = self.services.engine, self.sending
-        await _aside(self.services, lambda: engine.replied(sending, reply, text, last.client_calls))
+        await _aside(self.services, lambda: engine.replied(sending, reply, echo))
+
+    def _after(self, reply: Reply) -> bytes:
+        """What followed the first round: a client that goes on by its id knows nothing of that."""
+        first = self.rounds[0].messages
+        rest = [reply.before[len(first) + 1 :], self.rounds[-1].messages] if self.before else []
+        return b",".join(part for part in (*rest, reply.results) if part)

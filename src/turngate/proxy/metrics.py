@@ -1,16 +1,12 @@
-"""What a worker counts, in a file of its own that the others read: `/metrics` is the sum over all workers."""
+"""What workers count, in memory that they share: `/metrics` is the sum over all of them."""
 
 from __future__ import annotations
 
 import mmap
-import os
 import struct
 import threading
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
-
-import orjson
 
 if TYPE_CHECKING:
     from turngate.proxy.chain.ask import Sending
@@ -35,38 +31,43 @@ COUNTERS: Final[Mapping[str, str]] = {
     "cache_write_tokens": "Input tokens written to it, as reported.",
     "output_tokens": "Output tokens, as reported.",
 }
-_NAMES: Final = tuple(COUNTERS)
-_BYTES: Final = 8 * len(_NAMES)
+_PLACES: Final[Mapping[str, int]] = {name: at for at, name in enumerate(COUNTERS)}
+_ONE: Final = struct.Struct("<q")
+_ALL: Final = struct.Struct(f"<{len(COUNTERS)}q")
 _USAGE: Final[Mapping[str, str]] = {
     "input": "input_tokens",
     "cache_read": "cache_read_tokens",
     "cache_write": "cache_write_tokens",
     "output": "output_tokens",
 }
-_SUFFIX: Final = ".counts"
+
+
+def shared(workers: int) -> mmap.mmap:
+    """Memory for the counters of so many workers, to be made before they are forked; it is no file."""
+    return mmap.mmap(-1, workers * _ALL.size)
 
 
 class Metrics:
     """The counters of one worker. Safe from any thread."""
 
-    def __init__(self, folder: Path) -> None:
-        """`folder`: shared by the workers of one proxy, and nobody else's."""
-        self._folder = folder
+    def __init__(self, memory: mmap.mmap | None = None, worker: int = 0) -> None:
+        """Count on where the worker before stopped.
+
+        Args:
+            memory: what the workers of one proxy share; None: there is one worker.
+            worker: its number, from 0.
+        """
+        self._memory = shared(1) if memory is None else memory
+        self._at = worker * _ALL.size
         self._lock = threading.Lock()
-        self._values = dict.fromkeys(_NAMES, 0)
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{os.getpid()}-{id(self):x}{_SUFFIX}"
-        with path.open("w+b") as file:
-            file.truncate(_BYTES)
-            self._memory = mmap.mmap(file.fileno(), _BYTES)
         #: Faults by kind, of this worker.
         self.faults: dict[str, int] = {}
 
     def count(self, name: str, by: int = 1) -> None:
         """Add to a counter."""
+        at = self._at + _ONE.size * _PLACES[name]
         with self._lock:
-            self._values[name] += by
-            struct.pack_into("<q", self._memory, 8 * _NAMES.index(name), self._values[name])
+            _ONE.pack_into(self._memory, at, _ONE.unpack_from(self._memory, at)[0] + by)
 
     def prepared(self, sending: Sending, came_bytes: int) -> None:
         """A request that the engine looked at."""
@@ -89,7 +90,7 @@ class Metrics:
     def replied(self, status: int) -> None:
         """A reply of an upstream."""
         name = f"replies_{status // 100}xx"
-        if name in self._values:
+        if name in _PLACES:
             self.count(name)
 
     def usage(self, usage: Mapping[str, int]) -> None:
@@ -107,17 +108,8 @@ class Metrics:
 
     def sums(self) -> dict[str, int]:
         """The counters of all workers, those that have ended included."""
-        sums = dict.fromkeys(_NAMES, 0)
-        for values in self._all():
-            for name, value in zip(_NAMES, values, strict=True):
-                sums[name] += value
-        return sums
-
-    def _all(self) -> Iterator[tuple[int, ...]]:
-        for path in sorted(self._folder.glob(f"*{_SUFFIX}")):
-            raw = path.read_bytes()
-            if len(raw) == _BYTES:
-                yield struct.unpack(f"<{len(_NAMES)}q", raw)
+        workers = _ALL.iter_unpack(self._memory[:])
+        return dict(zip(_PLACES, map(sum, zip(*workers, strict=True)), strict=True))
 
     def prometheus(self) -> str:
         """The sums in Prometheus' text format, version 0.0.4."""
@@ -126,11 +118,3 @@ class Metrics:
             full = f"turngate_{name}_total"
             lines += [f"# HELP {full} {COUNTERS[name]}", f"# TYPE {full} counter", f"{full} {value}"]
         return "\n".join(lines) + "\n"
-
-    def json(self) -> bytes:
-        """The sums, and this worker's faults by kind."""
-        return orjson.dumps({**self.sums(), "faults_by_kind": self.faults})
-
-    def close(self) -> None:
-        """Flush what was counted; the file stays for the sums."""
-        self._memory.flush()

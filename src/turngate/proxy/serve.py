@@ -6,10 +6,9 @@ import asyncio
 import contextlib
 import signal
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import web
 
@@ -31,6 +30,13 @@ POLICY_VERSION: Final = "proxy 1"
 _CATCH_UP_SECONDS: Final = 1.0
 _THREADS: Final = 8
 _BACKLOG: Final = 1_024
+#: For aiohttp's server: bodies stay as they came, since they are relayed so; agents send long headers (Codex
+#: puts its turn's metadata there), and upstreams' own limits hold.
+SERVER: Final[Mapping[str, Any]] = {
+    "auto_decompress": False,
+    "max_line_size": upstream.HEADER_BYTES,
+    "max_field_size": upstream.HEADER_BYTES,
+}
 
 
 def terms(settings: Settings) -> Terms:
@@ -40,16 +46,16 @@ def terms(settings: Settings) -> Terms:
 
 
 @contextlib.asynccontextmanager
-async def services(settings: Settings, folder: Path) -> AsyncIterator[Services]:
+async def services(settings: Settings, metrics: Metrics | None = None) -> AsyncIterator[Services]:
     """What the requests of a worker share.
 
     Args:
         settings: all settings.
-        folder: where the workers of one proxy keep their counters.
+        metrics: the worker's counters; None: it is the only one.
     """
     gate = Gate.open(settings=settings)
     executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="turngate")
-    metrics = Metrics(folder)
+    metrics = metrics or Metrics()
     engine = Engine(gate, terms(settings))
     routes = Routes(settings.proxy)
     try:
@@ -65,7 +71,6 @@ async def services(settings: Settings, folder: Path) -> AsyncIterator[Services]:
     finally:
         await asyncio.get_running_loop().run_in_executor(executor, gate.close)
         executor.shutdown(wait=False)
-        metrics.close()
 
 
 async def _keep_up(shared: Services) -> None:
@@ -78,14 +83,22 @@ async def _keep_up(shared: Services) -> None:
             await loop.run_in_executor(shared.executor, shared.engine.catch_up)
 
 
-async def run(settings: Settings, folder: Path, *, sock: socket.socket, tied: int | None = None) -> None:
+async def run(
+    settings: Settings,
+    metrics: Metrics,
+    *,
+    sock: socket.socket,
+    tied: int | None = None,
+    ready: Callable[[], None] = lambda: None,
+) -> None:
     """Serve until a signal asks for the end, or whoever started us is gone; then finish what is under way.
 
     Args:
         settings: all settings.
-        folder: where the workers of one proxy keep their counters.
+        metrics: the worker's counters.
         sock: a bound socket to listen at.
         tied: the reading end of a pipe; when its other end is closed, the worker ends.
+        ready: called as soon as requests are accepted.
     """
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
@@ -93,15 +106,17 @@ async def run(settings: Settings, folder: Path, *, sock: socket.socket, tied: in
         loop.add_signal_handler(number, stop.set)
     if tied is not None:
         loop.add_reader(tied, stop.set)
-    async with services(settings, folder) as shared:
+    async with services(settings, metrics) as shared:
         runner = web.AppRunner(
             app.build(shared),
             access_log=None,
             handler_cancellation=True,
             shutdown_timeout=settings.proxy.stop_seconds,
+            **SERVER,
         )
         await runner.setup()
         await web.SockSite(runner, sock, backlog=_BACKLOG).start()
+        ready()
         await stop.wait()
         if tied is not None:
             loop.remove_reader(tied)

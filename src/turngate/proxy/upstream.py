@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 #: Only what never reached the upstream is sent again: nobody is billed twice.
 TRIES: Final = 2
+#: The longest line of a head that is taken, in both directions.
+HEADER_BYTES: Final = 64 * 1024
 _PAUSE_SECONDS: Final = 0.2
 
 
@@ -53,6 +55,8 @@ def client(settings: ProxySettings) -> ClientSession:
         # Looking for a proxy costs half a millisecond a request.
         trust_env=bool(getproxies()),
         read_bufsize=2**16,
+        max_line_size=HEADER_BYTES,
+        max_field_size=HEADER_BYTES,
     )
 
 

@@ -9,7 +9,7 @@ from conversations import LIST, body, call, requests, result, said, user
 from test_proxy_chain import WIRES, extends, prefixes, send
 
 from turngate.proxy.chain.ask import Ask
-from turngate.proxy.chain.replies import Reply
+from turngate.proxy.chain.replies import Echo, Reply
 from turngate.wire import request_prefix, violations
 
 OWN = "turngate_retrieve"
@@ -66,7 +66,7 @@ def test_an_answered_call_goes_upstream_as_it_was_produced(new_engine, wire, ane
     first = send(engine, wire, history)
     between = first.extended(first_round(wire))
     reply = Reply(before=first_round(wire), chars=len("Letmesee."), blocks=1, total=2)
-    engine.replied(first, reply, "Let me see. It says 17.", [])
+    engine.replied(first, reply, Echo("Let me see. It says 17.", []))
     if anew:
         engine = new_engine()
     second = send(engine, wire, [*history, *merged(wire, "It says 17."), user(wire, "Thanks.")])
@@ -81,7 +81,7 @@ def test_an_answered_call_goes_upstream_as_it_was_produced(new_engine, wire, ane
 def test_an_echo_may_be_spelled_anew(engine, wire):
     history = [user(wire, "What is in line 17?")]
     first = send(engine, wire, history)
-    engine.replied(first, Reply(first_round(wire), 9, 1, 2), "Let me see. It says 17.", [])
+    engine.replied(first, Reply(first_round(wire), 9, 1, 2), Echo("Let me see. It says 17.", []))
     one = "Let me see.\n\nIt says 17."
     inner = "parts" if wire == "gemini" else "content"
     echo = (
@@ -97,7 +97,7 @@ def test_an_echo_may_be_spelled_anew(engine, wire):
 def test_another_reply_to_the_same_request_is_left_as_it_is(engine, wire):
     history = [user(wire, "What is in line 17?")]
     first = send(engine, wire, history)
-    engine.replied(first, Reply(first_round(wire), 9, 1, 2), "Let me see. It says 17.", [])
+    engine.replied(first, Reply(first_round(wire), 9, 1, 2), Echo("Let me see. It says 17.", []))
     second = send(engine, wire, [*history, said(wire, "It says 18."), user(wire, "Thanks.")])
     assert OWN.encode() not in second.body.replace(b'"name":"%s"' % OWN.encode(), b"")
     assert not violations(second.body, wire)
@@ -110,7 +110,7 @@ def test_a_call_beside_the_clients_is_answered_in_the_next_request(new_engine, w
     first = send(engine, wire, history)
     answer = json.loads(json.dumps(result(wire, "own_1", "line 17")).replace('"bash"', f'"{OWN}"'))
     reply = Reply(call=block_of(wire), index=0, results=spelled([answer]))
-    engine.replied(first, reply, "", ["call_1"])
+    engine.replied(first, reply, Echo("", ["call_1"]))
     following = [*history, *call(wire, "call_1"), result(wire, "call_1", "fine")]
     second = send(new_engine(), wire, following)
     assert not violations(second.body, wire)
@@ -123,7 +123,7 @@ def test_a_call_beside_the_clients_is_answered_in_the_next_request(new_engine, w
 def test_a_call_beside_the_clients_goes_with_it_when_it_goes(engine, wire):
     history = [user(wire, "Look at both.")]
     first = send(engine, wire, history)
-    engine.replied(first, Reply(call=block_of(wire), index=0, results=b"{}"), "", ["call_1"])
+    engine.replied(first, Reply(call=block_of(wire), index=0, results=b"{}"), Echo("", ["call_1"]))
     second = send(engine, wire, [*history, user(wire, "Never mind.")])
     assert not violations(second.body, wire)
     assert b"own_1" not in second.body

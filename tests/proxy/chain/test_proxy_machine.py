@@ -16,7 +16,7 @@ from turngate import Gate, Settings
 from turngate.proxy.chain.ask import Ask
 from turngate.proxy.chain.deciding import Terms
 from turngate.proxy.chain.engine import Engine
-from turngate.proxy.chain.replies import Reply
+from turngate.proxy.chain.replies import Echo, Reply
 from turngate.proxy.chain.spelling import unmarked
 from turngate.wire import violations
 from turngate.wire.scan import scan
@@ -117,7 +117,7 @@ class Proxies(RuleBasedStateMachine):
         sending = self.send(history, replica, "plain", "")
         text = f"It says {self.name()}."
         reply = Reply(first_round(self.wire, self.name()), 9, 1, 2)
-        self.engines[replica].replied(sending, reply, f"Let me see. {text}", [])
+        self.engines[replica].replied(sending, reply, Echo(f"Let me see. {text}", []))
         return [*history, *merged(self.wire, text), user(self.wire, f"question {self.name()}")]
 
     @rule(target=histories, history=histories, replica=st.integers(0, 1))
@@ -128,7 +128,7 @@ class Proxies(RuleBasedStateMachine):
         reply = Reply(
             call=block_of(self.wire, own), index=0, results=spelled([answer]).replace(b'"bash"', OWN_NAME)
         )
-        self.engines[replica].replied(sending, reply, "", [id_])
+        self.engines[replica].replied(sending, reply, Echo("", [id_]))
         return [*history, *call(self.wire, id_), result(self.wire, id_, "fine")]
 
     @rule(history=histories, replica=st.integers(0, 1), how=st.sampled_from(["plain", "reversed"]))

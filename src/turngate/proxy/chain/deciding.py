@@ -17,6 +17,8 @@ from turngate.proxy.chain import replies, tool
 from turngate.proxy.chain.held import Held
 from turngate.proxy.chain.spelling import unmarked
 from turngate.proxy.chain.work import Work, runs
+from turngate.proxy.jsontext import loads
+from turngate.store import to_bytes
 from turngate.wire import VIEWS
 from turngate.wire.scan import scan
 
@@ -210,6 +212,9 @@ def _split(work: Work, reply_of: Callable[[bytes], Reply | None]) -> None:
         parts = replies.cut(raws, work.reading.wire, reply)
         for link, part in zip(run, parts or (), strict=False):
             work.new[link.key] = _owned(work.new[link.key], part)
+    named = reply_of(previous_key(work))
+    if named is not None and work.first_key in work.new:
+        work.new[work.first_key] = replace(work.new[work.first_key], before=named.before, own=True)
     for link in work.fresh:
         held = _before(work, link)
         if held is not None and held.hold:
@@ -229,6 +234,18 @@ def _owned(held: Held, part: replies.Part) -> Held:
 def reply_key(tip: bytes, fingerprint: bytes) -> bytes:
     """Under which a reply is kept: the message that it answers, and what the client saw of it."""
     return child_key(tip, fingerprint)
+
+
+def named_key(root: bytes, id_: str) -> bytes:
+    """Under which is kept what a provider does not find under the id of a reply."""
+    return child_key(root, b"response\0" + to_bytes(id_))
+
+
+def previous_key(work: Work) -> bytes:
+    """The same of the reply that a Responses request goes on from; empty where it names none."""
+    raw = work.reading.field("previous_response_id") if work.reading.wire == "responses" else b""
+    id_ = loads(raw) if raw else None
+    return named_key(work.root, id_) if isinstance(id_, str) else b""
 
 
 def echo_key(work: Work, run: Sequence[Link]) -> bytes:

@@ -21,7 +21,7 @@ from turngate.proxy.chain.deciding import Terms
 from turngate.proxy.chain.held import from_row, reply_from, reply_rows, to_rows
 from turngate.proxy.chain.memory import Memory, Snapshot
 from turngate.proxy.chain.reading import read, read_on
-from turngate.proxy.chain.replies import Reply, fingerprint
+from turngate.proxy.chain.replies import Echo, Reply, fingerprint
 from turngate.proxy.chain.work import Composed, Work, begin, compose, runs
 from turngate.store import to_bytes
 from turngate.store.ledger import Entry, NodeRow, RequestRow
@@ -93,20 +93,26 @@ class Engine:
             self._without_store(work, fault)
         return self._finish(work)
 
-    def replied(self, sending: Sending, reply: Reply, text: str, calls: Sequence[str]) -> None:
+    def replied(self, sending: Sending, reply: Reply, echo: Echo) -> None:
         """Keep what the client did not see of a reply, durably, before the client sees its end.
 
         Args:
             sending: the request that it answers.
             reply: what the client did not see.
-            text: all text that it saw.
-            calls: ids of its own calls.
+            echo: what it saw, and may send back.
         """
-        key = deciding.reply_key(sending.tip, fingerprint(text, calls))
-        self._memory.replies.put(key, reply)
-        rows, laid = reply_rows(reply)
-        node = NodeRow(key, sending.tip, b"", "reply", self._terms.version, 0, rows)
-        entry = Entry(sending.root, sending.session, nodes=(node,), values=laid)
+        key = deciding.reply_key(sending.tip, fingerprint(echo.text, echo.calls))
+        kept = {key: (sending.tip, reply)}
+        if echo.id:
+            kept[deciding.named_key(sending.root, echo.id)] = sending.root, Reply(before=echo.after)
+        nodes: list[NodeRow] = []
+        laid: dict[str, bytes] = {}
+        for name, (parent, each) in kept.items():
+            self._memory.replies.put(name, each)
+            rows, found = reply_rows(each)
+            nodes.append(NodeRow(name, parent, b"", "reply", self._terms.version, 0, rows))
+            laid |= found
+        entry = Entry(sending.root, sending.session, nodes=tuple(nodes), values=laid)
         try:
             self._store().ledger.record(entry)
         except StoreError as fault:
@@ -211,6 +217,7 @@ class Engine:
     def _unknown_replies(self, work: Work) -> list[bytes]:
         """Keys of replies that are echoed now, as far as memory does not have them."""
         keys = [deciding.echo_key(work, run) for run in runs(work)] if work.rooted_tool else []
+        keys += [key for key in (deciding.previous_key(work),) if key]
         return [key for key in keys if self._memory.replies.get(key) is None]
 
     def _take_replies(self, page: Page, wanted: Sequence[bytes]) -> None:

@@ -52,6 +52,20 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
+class Echo:
+    """What a client may send back of a reply, or name it by."""
+
+    text: str = ""
+    """All text that it saw."""
+    calls: Sequence[str] = ()
+    """Ids of its own calls."""
+    id: str = ""
+    """In Responses: the reply's id, by which a client may go on from it."""
+    after: bytes = b""
+    """Items that the provider does not find under that id: all that followed the first round."""
+
+
+@dataclass(frozen=True, slots=True)
 class Part:
     """One message of an echo as it goes upstream."""
 

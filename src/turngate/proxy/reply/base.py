@@ -50,6 +50,8 @@ class Round:
     """Whether it ended as the protocol has it."""
     status: str = ""
     """Why it ended, in the provider's words."""
+    id: str = ""
+    """In Responses: the id by which the client may go on from it."""
 
 
 class StreamReply(Protocol):

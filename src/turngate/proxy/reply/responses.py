@@ -32,6 +32,8 @@ class ResponsesStream(Machine):
         self._number = 0
         self._shown: list[Any] = []
         self._spent: list[dict[str, Any]] = []
+        #: The id that the client knows the whole reply by.
+        self._id: Any = None
         self.reset()
 
     def reset(self) -> None:
@@ -47,6 +49,8 @@ class ResponsesStream(Machine):
         kind = str(value.get("type"))
         if kind in _BEGINS and not self.is_first:
             return b""
+        if self._id is None and isinstance(value.get("response"), dict):
+            self._id = value["response"].get("id")
         if kind in _ENDS:
             return self._ends(frame, value)
         index = value.get("output_index")
@@ -87,7 +91,7 @@ class ResponsesStream(Machine):
             return self._numbered(frame, value)
         output = [*self._shown, *self._visible()]
         usage = summed([*self._spent, self._response.get("usage") or {}])
-        merged = self._response | {"output": output} | ({"usage": usage} if usage else {})
+        merged = self._response | {"id": self._id, "output": output} | ({"usage": usage} if usage else {})
         out = self._numbered(frame, _Changed(value | {"response": merged}))
         return self.hold(out) if self._own else out
 
@@ -113,7 +117,9 @@ class ResponsesStream(Machine):
         """What the round was."""
         status = str(self._response.get("status") or "")
         usage = self._response.get("usage") or {}
-        return _round(self._all(), hide=self.hide, usage=usage, status=status, finished=self._finished)
+        return _round(
+            self._all(), hide=self.hide, usage=usage, status=status, finished=self._finished, id_=self._id
+        )
 
 
 class ResponsesWhole:
@@ -131,7 +137,7 @@ class ResponsesWhole:
         status = str(value.get("status") or "")
         found = _round(
             _items_of(value), hide=self._hide, usage=value.get("usage") or {}, status=status,
-            finished=status == "completed",
+            finished=status == "completed", id_=self._bodies[0][1].get("id"),
         )  # fmt: skip
         self._touched = self._touched or bool(found.own)
         return found
@@ -141,7 +147,7 @@ class ResponsesWhole:
         self._hide = hide
 
     def body(self) -> bytes:
-        """The reply for the client. Its id is the last one's, under which the provider knows all of it."""
+        """The reply for the client, under the id of its first round."""
         if not self._touched:
             return self._bodies[-1][0]
         output = [
@@ -151,7 +157,8 @@ class ResponsesWhole:
             if not _is_own(item) or (number == len(self._bodies) - 1 and not self._hide)
         ]
         usage = summed(value.get("usage") or {} for _, value in self._bodies)
-        return dumps(self._bodies[-1][1] | {"output": output} | ({"usage": usage} if usage else {}))
+        first, last = self._bodies[0][1], self._bodies[-1][1]
+        return dumps(last | {"id": first.get("id"), "output": output} | ({"usage": usage} if usage else {}))
 
 
 def results(answers: Sequence[tuple[OwnCall, str]]) -> bytes:
@@ -162,7 +169,13 @@ def results(answers: Sequence[tuple[OwnCall, str]]) -> bytes:
 
 
 def _round(
-    items: Sequence[dict[str, Any]], *, hide: bool, usage: Mapping[str, Any], status: str, finished: bool
+    items: Sequence[dict[str, Any]],
+    *,
+    hide: bool,
+    usage: Mapping[str, Any],
+    status: str,
+    finished: bool,
+    id_: Any,
 ) -> Round:
     own = [item for item in items if hide and _is_own(item)]
     seen = [item for item in items if not (hide and _is_own(item))]
@@ -177,6 +190,7 @@ def _round(
         usage=numbers(usage, _USAGE),
         finished=finished,
         status=status,
+        id=id_ if isinstance(id_, str) else "",
     )
 
 
