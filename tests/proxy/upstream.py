@@ -347,9 +347,9 @@ MISBEHAVES = {
 
 
 @asynccontextmanager
-async def listening(application):
+async def listening(application, **options):
     """An application at a free port of this machine; its base URL."""
-    runner = web.AppRunner(application, handler_cancellation=True, shutdown_timeout=1)
+    runner = web.AppRunner(application, handler_cancellation=True, shutdown_timeout=1, **options)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
@@ -367,7 +367,7 @@ async def proxied(stub, folder, **proxy):
         settings = settings_module.load(environ={}, data_dir=folder / "data", proxy=ups | proxy)
         async with (
             serve.services(settings) as shared,
-            listening(app.build(shared)) as url,
+            listening(app.build(shared), **serve.SERVER) as url,
         ):
             yield url, shared
 

@@ -6,6 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
+from aiohttp.http import SERVER_SOFTWARE
 
 from turngate.proxy import exchange, relay
 from turngate.proxy.decode import BodyError, TooLargeError, UnknownEncodingError, decoded
@@ -28,6 +29,7 @@ _BODY_KINDS: Final[tuple[tuple[type[BodyError], Kind], ...]] = (
 def build(services: Services) -> web.Application:
     """The application."""
     app = web.Application(client_max_size=0)
+    app.on_response_prepare.append(_as_the_upstream)
     Endpoints(services).add_to(app)
 
     async def anything(request: web.Request) -> web.StreamResponse:
@@ -35,6 +37,12 @@ def build(services: Services) -> web.Application:
 
     app.router.add_route("*", "/{path:.*}", anything)
     return app
+
+
+async def _as_the_upstream(_: web.Request, response: web.StreamResponse) -> None:
+    """Take out what the server says of itself: it is not what the client asked."""
+    if response.headers.get("Server") == SERVER_SOFTWARE:
+        del response.headers["Server"]
 
 
 async def serve(request: web.Request, services: Services) -> web.StreamResponse:
@@ -51,9 +59,13 @@ async def serve(request: web.Request, services: Services) -> web.StreamResponse:
     except ConnectionResetError:
         services.metrics.fault("client gone")
         raise
-    except Exception as fault:  # noqa: BLE001 - one request must not end the process
+    except Exception as fault:  # one request must not end the process
         if services.metrics.fault(type(fault).__name__):
             _log.exception("a request failed")
+        if request.writer.output_size:
+            # No second answer fits into one that has begun.
+            relay.break_off(request, services, fault)
+            raise ConnectionResetError from fault
         return relay.error(route.provider, services, "internal", f"{type(fault).__name__} in the proxy")
 
 

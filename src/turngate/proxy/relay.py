@@ -105,10 +105,13 @@ async def reply(
 
 
 def break_off(request: web.Request, services: Services, fault: Exception) -> None:
-    """End the client's connection without an end, as the upstream ended ours: it must not look complete."""
+    """End the client's connection without an end, as the upstream ended ours: it must not look complete.
+
+    What was relayed so far still reaches the client.
+    """
     services.metrics.fault(f"upstream broke off: {type(fault).__name__}")
     if request.transport is not None:
-        request.transport.abort()
+        request.transport.close()
 
 
 def error(provider: Provider, services: Services, kind: Kind, message: str) -> web.Response:

@@ -98,4 +98,6 @@ async def send(
 
 
 def _why(fault: ClientConnectorError) -> str:
-    return fault.os_error.strerror or type(fault.os_error).__name__
+    """What is wrong; not in all kinds of this error has aiohttp the system's own."""
+    reason = getattr(fault, "certificate_error", None) or getattr(fault, "os_error", fault)
+    return getattr(reason, "strerror", None) or type(reason).__name__
