@@ -266,7 +266,7 @@ class Upstream:
 
     def judge(self, wire, *, growing=True):
         """Every request is one that the provider accepts, and extends the one before."""
-        assert not [violation for body in self.bodies for violation in violations(body, wire)]
+        assert [violation for body in self.bodies for violation in violations(body, wire)] == []
         if growing:
             for earlier, later in pairwise(request_prefix(body, wire) for body in self.bodies):
                 assert later.startswith(earlier)
