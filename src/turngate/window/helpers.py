@@ -230,4 +230,4 @@ def _names(messages: Sequence[Message], wire: Wire) -> dict[str, str]:
 
 def _wire(messages: Sequence[Message], wire: Wire | None) -> Wire:
     message_list(messages)
-    return wire or sniff(messages) or "chat"
+    return wire or sniff(messages, ("chat", "anthropic")) or "chat"

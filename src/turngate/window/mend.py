@@ -43,7 +43,7 @@ def repair(messages: Sequence[Message], *, wire: Wire | None = None) -> Repaired
         WireError: it is no list of messages.
     """
     message_list(messages)
-    known: Wire = wire or sniff(messages) or "chat"
+    known: Wire = wire or sniff(messages, ("chat", "anthropic")) or "chat"
     before = violations(messages, known)
     if not before:
         return Repaired(messages)
