@@ -146,6 +146,7 @@ class Routes:
             method: only a POST carries a body of a known format.
         """
         path, mark, query = path_qs.partition("?")
+        path = _below_host(path)
         version, tail = _split_version(path)
         found = _call(tail) if method == "POST" else None
         provider, wire, purpose, streaming = found or (_owner(path, headers), None, _OTHER, None)
@@ -201,11 +202,19 @@ class _Upstream:
         return f"/{version}{tail}" if version else tail
 
 
+def _below_host(path: str) -> str:
+    """A path that begins with a slash: whatever host a client spells there is none that is asked."""
+    if path.startswith("/"):
+        return path
+    _, mark, rest = path.partition("://")
+    return "/" + (rest.partition("/")[2] if mark else path)
+
+
 def _split_version(path: str) -> tuple[str, str]:
     """A path's version ("" if it names none) and the rest, which begins with a slash."""
     found = _VERSION.match(path)
     if found is None:
-        return "", path if path.startswith("/") else f"/{path}"
+        return "", path
     return found[1], path[found.end() :] or "/"
 
 
