@@ -145,7 +145,8 @@ def test_the_wire_of_every_documented_shape_is_recognised(wire, name, shape):
 
 
 @pytest.mark.parametrize(
-    "value", [{}, [1], 3, {"input": []}, {"input": "x", "model": "embed"}, {"contents": []}, {"messages": [{"a": 1}]}]
+    "value",
+    [{}, [1], 3, {"input": []}, {"input": "x", "model": "embed"}, {"contents": []}, {"messages": [{"a": 1}]}],
 )
 def test_what_is_no_request_is_no_wire(value):
     assert sniff(value) is None
