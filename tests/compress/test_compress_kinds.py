@@ -62,7 +62,7 @@ def test_both_ends_of_a_long_change_are_in_view():
 
 
 def test_small_texts_are_left_alone_and_the_limit_can_be_given():
-    text = "\n".join(log(25))
+    text = "\n".join(log(20))
     assert shorten(text).reason == "small"
     assert shorten(text, least_chars=100).changed
 

@@ -36,7 +36,7 @@ class Curve:
 
 
 CURVES: dict[str, Curve] = {
-    "default": Curve(factor=34.0, most_share=0.45, small_chars=2_000, small_tokens=550),
+    "default": Curve(factor=34.0, most_share=0.47, small_chars=2_000, small_tokens=550),
     "wide": Curve(factor=70.0, most_share=0.75, small_chars=4_000),
 }
 
@@ -45,5 +45,7 @@ CURVES: dict[str, Curve] = {
 MOST_SHOWN_SHARE = 0.80
 LEAST_SAVED_TOKENS = 150
 
-#: First instances of error messages may overdraw the budget by this factor.
+#: First instances of error messages may overdraw the budget by this factor, and by so many tokens: a long
+#: output's budget has room for them.
 OVERDRAW = 1.5
+OVERDRAW_MOST_TOKENS = 1_000.0

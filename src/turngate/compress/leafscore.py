@@ -17,11 +17,11 @@ from turngate.compress.stems import weigh
 FIRST_OF_PATH = 1.0
 NEW = 1.5
 #: New values of a path on which nearly every value is new.
-NEW_AMONG_NEW = 1.0
+NEW_AMONG_NEW = 1.3
 #: The same where they come in order, as times do.
 NEW_IN_SEQUENCE, SEQUENCE_LEAST_CHARS = 0.4, 10
 AMONG_NEW_LEAST, AMONG_NEW_LEAST_SHARE = 16, 0.9
-REPEATED = -1.2
+REPEATED = -1.6
 RARE_PATH = 0.3
 ODD = 3.0
 BESIDE_ODD = 0.9
@@ -34,9 +34,12 @@ FORM_LEAST_SHARE = 0.5
 FAILURE = 2.0
 #: The more messages of failure a path has, the less each tells: by this power of their number.
 MANY_FAILURES = 0.25
-EARLY = 2.0
+#: What stands early, steeply falling, and late: without the second the last third of a document would be
+#: much less in view than the first, with more of it the head would lose too much.
+EARLY, EARLY_POWER = 2.5, 6
+LATER = 0.5
 LATE, LATE_SHARE = 0.6, 0.03
-RECORD_SHARE = 0.5
+RECORD_SHARE = 0.35
 MENTIONED = 1.5
 #: Keys at the top of a wrapper that say how a command ended.
 OUTCOME_KEYS = frozenset(
@@ -89,7 +92,13 @@ def score_leaves(leaves: Leaves, asked: frozenset[bytes]) -> list[float]:
 
 def _positions(size: int) -> list[float]:
     late = size - max(1, int(LATE_SHARE * size))
-    return [EARLY * (1.0 - index / size) ** 3 + (LATE if index >= late else 0.0) for index in range(size)]
+    out = []
+    for index in range(size):
+        place = index / size
+        out.append(EARLY * (1.0 - place) ** EARLY_POWER + LATER * place**3)
+    for index in range(late, size):
+        out[index] += LATE
+    return out
 
 
 def _score_path(leaves: Leaves, indices: list[int], total: list[float], odd: set[int]) -> None:

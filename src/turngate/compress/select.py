@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from turngate.compress.budget import OVERDRAW
+from turngate.compress.budget import OVERDRAW, OVERDRAW_MOST_TOKENS
 from turngate.compress.score import Scores
 
 #: Units that tell less than this are never shown, however much room there is.
@@ -24,7 +24,7 @@ def select(scores: Scores, tokens: list[float], budget_tokens: float) -> list[in
     kept, left = fill(order, tokens, budget_tokens)
     if scores.findings:
         more = [index for index in order if index in scores.findings and index not in kept]
-        extra, _ = fill(more, tokens, left + (OVERDRAW - 1.0) * budget_tokens)
+        extra, _ = fill(more, tokens, left + min(OVERDRAW_MOST_TOKENS, (OVERDRAW - 1.0) * budget_tokens))
         kept |= extra
     if not kept:
         kept = {max(range(len(total)), key=total.__getitem__)}

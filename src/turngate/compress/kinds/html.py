@@ -16,6 +16,7 @@ _BLOCK = re.compile(
     re.IGNORECASE,
 )
 _HEADING = re.compile(rb"<(?:h[1-6]|title)\b", re.IGNORECASE)
+_HEADING_CLOSES = re.compile(rb"</(?:h[1-6]|title)\s*>", re.IGNORECASE)
 #: Text between tags: a letter or digit that stands outside of them.
 _TEXT = re.compile(rb"(?:^|>)[^<]*\w[^<]*")
 _FRAGMENT = re.compile(
@@ -46,14 +47,15 @@ def shorten(doc: Doc) -> Shown:
 
 
 def _bonus(units: Units, total: list[float]) -> None:
-    in_code = False
+    in_code = in_heading = False
     for index, row in enumerate(units.rows):
         opens = b"<" in row and bool(_CODE_OPENS.search(row))
         closes = (in_code or opens) and bool(_CODE_CLOSES.search(row))
         if in_code or (opens and not closes):
             total[index] += CODE
-        elif _HEADING.search(row):
+        elif in_heading or _HEADING.search(row):
             total[index] += HEADING
+            in_heading = not _HEADING_CLOSES.search(row)
         elif b"<" in row and not _TEXT.search(row):
             total[index] += NO_TEXT
         in_code = (in_code or opens) and not closes
