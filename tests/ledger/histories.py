@@ -1,4 +1,4 @@
-"""Random conversations in both wires, as a client holds them."""
+"""Random conversations in every wire, as a client holds them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,16 @@ from typing import Any
 from hypothesis import strategies as st
 
 from turngate.ledger import Addition, Policy
+from turngate.wire.layout import LAYOUT, role_of
 
 WIRES = ("chat", "anthropic")
+"""The wires in which a message has a role and content."""
+ALL_WIRES = (*WIRES, "responses", "gemini")
 IMAGE = {
     "chat": {"type": "image_url", "image_url": {"url": "https://x/y.png"}},
     "anthropic": {"type": "image", "source": {"type": "url", "url": "https://x/y.png"}},
+    "responses": {"type": "input_image", "image_url": "https://x/y.png", "detail": "low"},
+    "gemini": {"inlineData": {"mimeType": "image/png", "data": "AA=="}},
 }
 words = st.sampled_from(["red", "blue", "ä\U0001f600", 'quo"te', "line\nbreak", "back\\slash", "last"])
 texts = st.lists(words, min_size=1, max_size=3).map(" ".join)
@@ -27,23 +32,48 @@ def histories(draw, wire: str, max_turns: int = 4) -> list[dict[str, Any]]:
     number = 0
     turns = draw(st.integers(1, max_turns))
     for turn in range(turns):
-        messages.append({"role": "user", "content": draw(_user_content(wire))})
+        messages.append(draw(_user(wire)))
         for _ in range(draw(st.integers(0, 2))):
             count = draw(st.integers(1, 2))
             names = [f"c{number + n}" for n in range(count)]
             number += count
             messages += _loop(wire, names, [draw(texts) for _ in names])
         if turn < turns - 1:
-            messages.append({"role": "assistant", "content": draw(texts)})
+            messages.append(_answer(wire, draw(texts)))
     return messages
 
 
-def _user_content(wire: str) -> st.SearchStrategy[Any]:
-    block = texts.map(lambda text: {"type": "text", "text": text})
-    return st.one_of(texts, block.map(lambda b: [b]), block.map(lambda b: [IMAGE[wire], b]))
+def _user(wire: str) -> st.SearchStrategy[dict[str, Any]]:
+    kinds = {"gemini": {}, "responses": {"type": "input_text"}}
+    block = texts.map(lambda text: kinds.get(wire, {"type": "text"}) | {"text": text})
+    blocks = block.map(lambda b: [b]) | block.map(lambda b: [IMAGE[wire], b])
+    if wire == "gemini":
+        return blocks.map(lambda parts: {"role": "user", "parts": parts})
+    return (texts | blocks).map(lambda content: {"role": "user", "content": content})
+
+
+def _answer(wire: str, text: str) -> dict[str, Any]:
+    if wire == "gemini":
+        return {"role": "model", "parts": [{"text": text}]}
+    if wire == "responses":
+        return {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
+    return {"role": "assistant", "content": text}
 
 
 def _loop(wire: str, names: list[str], outputs: list[str]) -> list[dict[str, Any]]:
+    pairs = list(zip(names, outputs, strict=True))
+    if wire == "responses":
+        calls = [
+            {"type": "function_call", "call_id": name, "name": "run", "arguments": '{"n": 1}'}
+            for name in names
+        ]
+        return [*calls, *({"type": "function_call_output", "call_id": n, "output": out} for n, out in pairs)]
+    if wire == "gemini":
+        parts = [
+            {"functionCall": {"name": "run", "args": {"n": 1}}, "thoughtSignature": name} for name in names
+        ]
+        answers = [{"functionResponse": {"name": "run", "response": {"output": out}}} for _, out in pairs]
+        return [{"role": "model", "parts": parts}, {"role": "user", "parts": answers}]
     if wire == "chat":
         calls = [
             {"id": name, "type": "function", "function": {"name": "run", "arguments": '{"n": 1}'}}
@@ -65,7 +95,7 @@ def _loop(wire: str, names: list[str], outputs: list[str]) -> list[dict[str, Any
 def request(wire: str, messages: list[dict[str, Any]], **more: Any) -> bytes:
     """A body that holds these messages."""
     top = {"model": "claude-opus-5", "max_tokens": 100} if wire == "anthropic" else {"model": "m"}
-    return json.dumps(top | more | {"messages": messages}, ensure_ascii=False).encode()
+    return json.dumps(top | more | {LAYOUT[wire].messages: messages}, ensure_ascii=False).encode()
 
 
 def sendable(wire: str, messages: list[dict[str, Any]]) -> list[int]:
@@ -74,8 +104,8 @@ def sendable(wire: str, messages: list[dict[str, Any]]) -> list[int]:
     for size in range(1, len(messages) + 1):
         last = messages[size - 1]
         following = messages[size] if size < len(messages) else None
-        mid_results = wire == "chat" and following is not None and following["role"] == "tool"
-        if last["role"] in {"user", "tool"} and not mid_results:
+        mid_results = following is not None and role_of(following, wire) == "tool"
+        if role_of(last, wire) in {"user", "tool"} and not mid_results:
             out.append(size)
     return out
 

@@ -6,11 +6,15 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.ledger.histories import WIRES, histories
+from tests.ledger.histories import ALL_WIRES, WIRES, histories
 
 from turngate.errors import WireError
 from turngate.ledger import child_key, digest, root_key
+from turngate.ledger.edits import Edit, block_path, byte_edits, splice_bytes, takes_text
 from turngate.ledger.history import Reader
+from turngate.wire import VIEWS
+from turngate.wire.layout import role_of
+from turngate.wire.scan import scan
 
 MARK = {"type": "ephemeral"}
 
@@ -144,3 +148,151 @@ def test_a_message_nested_too_deep_is_refused_by_name():
         deep = [deep]
     with pytest.raises(WireError, match="nested"):
         digest({"role": "user", "content": deep})
+
+
+# Responses and Gemini.
+
+ITEM = {"type": "function_call", "call_id": "c", "name": "f", "arguments": '{"a": 1}'}
+SAID = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "x"}]}
+OUT = {"type": "function_call_output", "call_id": "c", "output": "x"}
+THOUGHT = {"type": "reasoning", "encrypted_content": "e", "summary": []}
+CALL = {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {"a": 1}}}]}
+DONE = {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"output": "x"}}}]}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("hi", {"role": "user", "content": "hi"}),
+        ("hi", {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]}),
+        (SAID, SAID | {"id": "msg_1", "status": "completed"}),
+        (SAID, {"role": "assistant", "content": "x"}),
+        (SAID, SAID | {"content": [SAID["content"][0] | {"annotations": [], "logprobs": None}]}),
+        (ITEM, ITEM | {"id": "fc_1", "status": "completed", "arguments": '{"a":1.0}'}),
+        (OUT, OUT | {"output": [{"type": "input_text", "text": "x"}], "id": "fo_1", "status": None}),
+        (THOUGHT, {"type": "reasoning", "id": "rs_1", "encrypted_content": "e"}),
+        (CALL, {"role": "model", "parts": [{"function_call": {"args": {"a": 1.0}, "name": "f"}}]}),
+        ({"parts": [{"text": "x"}]}, {"role": "user", "parts": [{"text": "x"}]}),
+    ],
+)
+def test_what_a_client_may_leave_out_or_spell_otherwise_makes_no_other_item(one, other):
+    assert digest(one) == digest(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("hi", {"role": "developer", "content": "hi"}),
+        (SAID, SAID | {"phase": "commentary"}),
+        (ITEM, ITEM | {"call_id": "d"}),
+        (ITEM, ITEM | {"arguments": '{"a": null}'}),
+        (ITEM, ITEM | {"type": "custom_tool_call"}),
+        (OUT, OUT | {"output": "x "}),
+        (THOUGHT, THOUGHT | {"encrypted_content": "f"}),
+        ({"type": "item_reference", "id": "a"}, {"type": "item_reference", "id": "b"}),
+        (
+            {"type": "local_shell_call_output", "id": "a", "output": "x"},
+            {"type": "local_shell_call_output", "id": "b", "output": "x"},
+        ),
+        (
+            {"type": "apply_patch_call_output", "call_id": "a", "status": "failed"},
+            {"type": "apply_patch_call_output", "call_id": "a", "status": "completed"},
+        ),
+        (CALL, {"role": "model", "parts": [CALL["parts"][0] | {"thoughtSignature": "s"}]}),
+        (CALL, {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {"a": 1, "b": None}}}]}),
+        (
+            DONE,
+            {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"output": ["x"]}}}]},
+        ),
+        (CALL, CALL | {"role": "user"}),
+        ({"parts": [{"text": "x"}, {"text": "y"}]}, {"parts": [{"text": "xy"}]}),
+    ],
+)
+def test_everything_else_makes_another_item(one, other):
+    assert digest(one) != digest(other)
+
+
+@pytest.mark.parametrize("wire", ALL_WIRES)
+@settings(deadline=None)
+@given(data=st.data())
+def test_a_chain_has_a_link_for_every_message_and_reads_it_back(wire, data):
+    messages = data.draw(histories(wire))
+    history = Reader(wire).read(messages, b"")
+    assert [history.message(link.index) for link in history.links] == messages[
+        len(messages) - len(history.links) :
+    ]
+    assert [link.role for link in history.links] == [
+        role_of(history.message(i.index), wire) for i in history.links
+    ]
+    assert len({link.key for link in history.links}) == len(history.links)
+
+
+def test_a_whole_input_is_one_message_and_its_neighbours_stand_beside_the_chain():
+    body = b'{"model":"m","input":"hi","instructions":"S","tools":[{"type":"function","name":"f"}]}'
+    history = Reader("responses").read(body, b"")
+    assert [(link.role, history.message(link.index)) for link in history.links] == [("user", "hi")]
+    assert history.model == "m"
+    other = Reader("responses").read(body.replace(b'"S"', b'"T"'), b"")
+    assert (history.tools, history.links[0].key) == (other.tools, other.links[0].key)
+    assert history.system != other.system
+
+
+@pytest.mark.parametrize(
+    ("wire", "message", "expected"),
+    [
+        ("responses", "hi", "hi\n\nnote"),
+        ("responses", {"role": "user", "content": "hi"}, {"role": "user", "content": "hi\n\nnote"}),
+        (
+            "responses",
+            {"role": "user", "content": [{"type": "input_image", "image_url": "u"}]},
+            {
+                "role": "user",
+                "content": [
+                    {"type": "input_image", "image_url": "u"},
+                    {"type": "input_text", "text": "note"},
+                ],
+            },
+        ),
+        (
+            "gemini",
+            {"parts": [{"text": "hi"}]},
+            {"parts": [{"text": "hi"}, {"text": "note"}]},
+        ),
+    ],
+)
+def test_a_text_is_added_in_the_blocks_of_its_wire(wire, message, expected):
+    body = json.dumps(message).encode()
+    node = scan(body)
+    assert takes_text(node)
+    changes = list(byte_edits(body, node, [Edit("append", ("content",), "note")], native=False))
+    assert json.loads(splice_bytes(body, changes)) == expected
+
+
+@pytest.mark.parametrize(
+    ("wire", "message"),
+    [
+        ("responses", OUT),
+        ("responses", OUT | {"output": [{"type": "input_text", "text": "x"}]}),
+        (
+            "responses",
+            {
+                "type": "shell_call_output",
+                "call_id": "c",
+                "output": [{"stdout": "x", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}],
+            },
+        ),
+        ("gemini", DONE),
+        (
+            "gemini",
+            {"parts": [{"functionResponse": {"name": "f", "response": {"text": "x", "n": [{"text": "y"}]}}}]},
+        ),
+    ],
+)
+def test_a_text_that_a_view_names_is_replaced_where_it_stands(wire, message):
+    body = json.dumps(message).encode()
+    (result,) = VIEWS[wire]([message]).results
+    edits = [Edit("replace", block_path(p.path[1:]), "short") for p in result.parts]
+    after = splice_bytes(body, list(byte_edits(body, scan(body), edits, native=False)))
+    (again,) = VIEWS[wire]([json.loads(after)]).results
+    assert {p.text for p in again.parts} == {"short"}
+    assert [p.path for p in again.parts] == [p.path for p in result.parts]

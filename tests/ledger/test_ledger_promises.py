@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.ledger.histories import WIRES, Telling, histories, request, sendable
+from tests.ledger.histories import ALL_WIRES, Telling, histories, request, sendable
 
 from turngate.ledger import Ledger, Memory, Policy
 from turngate.store import SqliteStore
@@ -49,7 +49,7 @@ class World:
         self.folder.cleanup()
 
 
-@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("wire", ALL_WIRES)
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_what_is_sent_for_a_beginning_is_the_beginning_of_what_is_sent_for_the_whole(wire, data):
@@ -80,7 +80,7 @@ def test_what_is_sent_for_a_beginning_is_the_beginning_of_what_is_sent_for_the_w
             assert after.startswith(before)
 
 
-@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("wire", ALL_WIRES)
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_a_resumed_history_is_sent_at_once_as_it_was_sent_piece_by_piece(wire, data):
@@ -92,7 +92,7 @@ def test_a_resumed_history_is_sent_at_once_as_it_was_sent_piece_by_piece(wire, d
         assert world.ledger.apply(request(wire, messages)) == last
 
 
-@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("wire", ALL_WIRES)
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_without_a_policy_the_very_body_goes_out(wire, data):
@@ -102,7 +102,7 @@ def test_without_a_policy_the_very_body_goes_out(wire, data):
         assert world.open(policy=Policy()).apply(body) is body
 
 
-@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("wire", ALL_WIRES)
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_two_conversations_with_one_opening_don_t_share_what_belongs_to_a_session(wire, data):
