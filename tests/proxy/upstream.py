@@ -83,7 +83,7 @@ def anthropic_whole(made):
     stop = "tool_use" if any(m[0] == "call" for m in made) else "end_turn"
     usage = {"input_tokens": 10, "output_tokens": 5}
     return {
-        "id": "m",
+        "id": f"msg_{next(COUNT)}",
         "type": "message",
         "role": "assistant",
         "model": "m",
