@@ -23,7 +23,8 @@ _FRAGMENT = re.compile(
     r"\s*</?(?:div|section|article|main|table|ul|ol|p|h[1-6]|span|a|li|tr|td|nav)\b[^>]*>", re.IGNORECASE
 )
 _XML = re.compile(rb"\s*<\?xml\b(?!.{0,400}<html\b)", re.IGNORECASE | re.DOTALL)
-#: Where code begins and ends that a reader of the page never sees.
+#: Where code begins and ends that a reader of the page never sees; its lines that open with a tag may be
+#: parts of pages.
 _CODE_OPENS = re.compile(rb"<(?:style|script|svg)\b", re.IGNORECASE)
 _CODE_CLOSES = re.compile(rb"</(?:style|script|svg)\s*>", re.IGNORECASE)
 HEADING = 2.0
@@ -51,7 +52,7 @@ def _bonus(units: Units, total: list[float]) -> None:
     for index, row in enumerate(units.rows):
         opens = b"<" in row and bool(_CODE_OPENS.search(row))
         closes = (in_code or opens) and bool(_CODE_CLOSES.search(row))
-        if in_code or (opens and not closes):
+        if (in_code and not row.lstrip().startswith(b"<")) or (opens and not closes):
             total[index] += CODE
         elif in_heading or _HEADING.search(row):
             total[index] += HEADING

@@ -23,7 +23,7 @@ WRAPPED_BUDGET_SHARE = 0.7
 #: Where many texts share the budget, those whose part were less only lose their middle.
 WRAPPED_LEAST_TOKENS = 150.0
 #: Leaves are spelled minified, so that a budget buys more of them.
-BUDGET_FACTOR = 1.25
+BUDGET_FACTOR = 1.2
 #: Text after a value is shown whole, up to this length; with more of it the whole is no JSON.
 TAIL_MOST_CHARS = 1_000
 #: What a string costs that loses its middle.
