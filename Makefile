@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.ready
 
-.PHONY: demo test lint check hermes bench clean
+.PHONY: demo test lint check hermes bench agents soak clean
 
 demo: $(STAMP)
 	$(BIN)/turngate demo
@@ -27,6 +27,14 @@ lint: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python -m bench all $(CORPUS)
 
+# Claude Code, Codex, opencode and Gemini CLI, unmodified, behind the proxy; needs Node.js, and 1 GB for what npm brings.
+agents: $(STAMP)
+	$(BIN)/python -m agents
+
+# Ten minutes of mixed traffic through the proxy: memory and open files must stay flat.
+soak: $(STAMP)
+	$(BIN)/python -m bench proxy --soak 600
+
 $(STAMP): pyproject.toml
 	@if command -v uv >/dev/null 2>&1; then \
 	  uv venv -q --allow-existing --python "$(PYTHON)" .venv && uv pip install -q --python $(BIN)/python -e . --group dev; \
@@ -36,4 +44,4 @@ $(STAMP): pyproject.toml
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-hermes build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-hermes .agents build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,8 +1,8 @@
 """`python -m agents [NAME …]`: the real agents, unmodified and headless, with and without the proxy.
 
-They are installed from the npm registry into `.agents` (about 1 GB) and talk to a stub upstream of ours, so no
-account is needed. For each: does it finish as it does without us, how many bytes reach the upstream, how many
-requests break the prefix, is a retrieval in a stream unseen, does its own session log still replay.
+They are installed from the npm registry into `.agents` (about 1 GB) and talk to a stub upstream of ours, so
+no account is needed. For each: does it finish as it does without us, how many bytes reach the upstream, how
+many requests break the prefix, is a retrieval in a stream unseen, does its own session log still replay.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "proxy"))
 
-from agents import task  # noqa: E402
 from upstream import Upstream, listening  # noqa: E402
 
+from agents import task  # noqa: E402
 from turngate.wire import Wire, request_prefix, violations  # noqa: E402
 
 HOME = ROOT / ".agents"
@@ -60,7 +60,9 @@ def _text(key: str, **more: Any) -> Callable[[str], dict[str, Any]]:
 def _opencode(base: str) -> dict[str, str]:
     models = {"stub-model": {"name": "stub", "tool_call": True, "limit": {"context": 400000, "output": 8000}}}
     options = {"baseURL": f"{base}/v1", "apiKey": "k"}
-    provider = {"stub": {"npm": "@ai-sdk/openai-compatible", "name": "stub", "options": options, "models": models}}
+    provider = {
+        "stub": {"npm": "@ai-sdk/openai-compatible", "name": "stub", "options": options, "models": models}
+    }
     config = {"provider": provider, "model": "stub/stub-model", "autoupdate": False, "share": "disabled"}
     return {"OPENCODE_CONFIG_CONTENT": json.dumps(config), "OPENCODE_DISABLE_MODELS_FETCH": "1"}
 
@@ -100,7 +102,17 @@ AGENTS = (
         "gemini",
         "gemini",
         lambda _: ["gemini", "--yolo", "--skip-trust", "-m", "gemini-3-pro", "-p", task.FIRST],
-        lambda _: ["gemini", "--yolo", "--skip-trust", "-m", "gemini-3-pro", "--resume", "latest", "-p", task.SECOND],
+        lambda _: [
+            "gemini",
+            "--yolo",
+            "--skip-trust",
+            "-m",
+            "gemini-3-pro",
+            "--resume",
+            "latest",
+            "-p",
+            task.SECOND,
+        ],
         lambda base: {"GEMINI_API_KEY": "k", "GOOGLE_GEMINI_BASE_URL": base},
         task.Tools("run_shell_command", _text("command"), "read_file", _text("file_path")),
         (
@@ -197,7 +209,12 @@ async def _run(agent: Agent, line: Sequence[str], url: str, home: Path, work: Pa
     }
     pipe = asyncio.subprocess.PIPE
     child = await asyncio.create_subprocess_exec(
-        *line, env=env, cwd=work, stdin=asyncio.subprocess.DEVNULL, stdout=pipe, stderr=asyncio.subprocess.STDOUT
+        *line,
+        env=env,
+        cwd=work,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=pipe,
+        stderr=asyncio.subprocess.STDOUT,
     )
     try:
         out, _ = await asyncio.wait_for(child.communicate(), SECONDS)
@@ -226,7 +243,9 @@ def _judge(agent: Agent, model: task.Model, outcome: Outcome) -> None:
 
 
 def _where(before: bytes, now: bytes) -> str:
-    at = next((n for n, (a, b) in enumerate(zip(before, now, strict=False)) if a != b), min(len(before), len(now)))
+    at = next(
+        (n for n, (a, b) in enumerate(zip(before, now, strict=False)) if a != b), min(len(before), len(now))
+    )
     return f"{before[max(0, at - 60) : at + 60]!r} | {now[max(0, at - 60) : at + 60]!r}"
 
 
@@ -245,7 +264,9 @@ def main(wanted: Sequence[str]) -> int:
         print("npm is missing; the agents come from its registry")
         return 1
     install()
-    print("agent     finishes       requests     bytes to upstream   breaks      invalid  retrieval  seen  resumed")
+    print(
+        "agent     finishes       requests     bytes to upstream   breaks      invalid  retrieval  seen  resumed"
+    )
     bad = 0
     for agent in AGENTS:
         if wanted and agent.name not in wanted:
@@ -264,7 +285,9 @@ def main(wanted: Sequence[str]) -> int:
                 print(f"  {label}: codes {outcome.codes}; {outcome.why[:600]}")
                 for said in outcome.said:
                     print("   ", said.strip()[-400:].replace("\n", "\n    "))
-        fine = _finishes(ours) and not ours.breaks and not ours.invalid and ours.rounds and not ours.seen
+        # What the agent itself rewrites or gets wrong (Gemini CLI does, when it resumes) is not ours.
+        fine = _finishes(ours) and ours.breaks <= alone.breaks and ours.rounds and not ours.seen
+        fine = fine and ours.invalid * alone.requests <= alone.invalid * ours.requests
         bad += not fine or share > -0.5
     return int(bool(bad))
 

@@ -23,7 +23,7 @@ OWN = "turngate_retrieve"
 _MARKER = re.compile(r"<<<CCR:([0-9a-f]{16})\|")
 _CALL = re.compile(r"\bcall_agent_(\d+)\b")
 
-GENERATOR = '''\
+GENERATOR = """\
 import random, sys
 number = int(sys.argv[1])
 chance = random.Random(number)
@@ -31,7 +31,7 @@ for line in range(420):
     print(f"2026-01-01T12:{line // 60:02d}:{line % 60:02d}Z INFO worker-{chance.randrange(20)} job "
           f"{chance.randrange(10**6)} took {chance.randrange(900)} ms state={chance.choice(['done', 'again', 'late'])}")
 print(f"ERROR run {number}: disk {number} is full")
-'''
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,9 @@ MORE: tuple[tuple[tuple[str, str], ...], ...] = ((log(11),), (log(12),))
 def set_up(folder: Path) -> None:
     """What the agent finds in its working directory."""
     (folder / "generate.py").write_text(GENERATOR)
-    (folder / "notes.md").write_text("# Notes\n\n" + "\n".join(f"- disk {n} is watched" for n in range(20)) + "\n")
+    (folder / "notes.md").write_text(
+        "# Notes\n\n" + "\n".join(f"- disk {n} is watched" for n in range(20)) + "\n"
+    )
 
 
 class Model:

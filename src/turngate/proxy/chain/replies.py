@@ -102,6 +102,33 @@ def fingerprint_of(values: Sequence[Any], wire: Wire) -> bytes:
     return fingerprint(text, [call.id or call.name for message in messages for call in message.calls])
 
 
+def trimmed(message: Any) -> Any:
+    """An echo without blanks at the ends of its texts, and without texts of blanks only.
+
+    Clients lay replies down and read them again without these, which makes no other reply of it.
+    """
+    if not isinstance(message, Mapping):
+        return message
+    out = dict(message)
+    for field in ("content", "parts"):
+        value = out.get(field)
+        if isinstance(value, str):
+            out[field] = value.strip() or None
+        elif isinstance(value, list):
+            blocks = [_trimmed_block(block) for block in value]
+            out[field] = [block for block in blocks if block is not None]
+    return out
+
+
+def _trimmed_block(block: Any) -> Any:
+    """A block of text trimmed; None where it says nothing."""
+    if not isinstance(block, Mapping) or not isinstance(block.get("text"), str):
+        return block
+    text = block["text"].strip()
+    bare = set(block) <= {"type", "text", "annotations"}
+    return {**block, "text": text} if text or not bare else None
+
+
 def cut(raws: Sequence[bytes], wire: Wire, reply: Reply) -> list[Part] | None:
     """Each message of an echo as it goes upstream; None where the places cannot be found."""
     parts = [Part(sent=raw) for raw in raws]

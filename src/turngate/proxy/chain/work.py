@@ -11,6 +11,7 @@ from turngate.errors import WireError
 from turngate.ledger import child_key, digest
 from turngate.ledger.history import SYSTEM_ROLES, History, Link
 from turngate.proxy.chain import tool
+from turngate.proxy.chain.replies import trimmed
 from turngate.proxy.chain.spelling import spelled_out, unmarked
 from turngate.wire.layout import role_of
 
@@ -217,6 +218,8 @@ def _facts(reading: Reading, at: int) -> tuple[str, bytes, bytes]:
         value = {"role": "user", "content": value}
     role = role_of(value, reading.wire)
     bare = unmarked(reading.body, reading.nodes[at])
+    if role == "assistant":
+        value = trimmed(value)
     return role[:_MAX_ROLE_CHARS], digest(value), hashlib.sha256(bare).digest()[:16]
 
 
