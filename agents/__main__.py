@@ -189,7 +189,8 @@ def _tools(agent: Agent, value: Any) -> task.Tools:
 
 async def _proxy(base: str, folder: Path) -> tuple[asyncio.subprocess.Process, str]:
     options = [
-        "--openai-upstream", f"{base}/v1", "--anthropic-upstream", base, "--gemini-upstream", base, "--port", "0",
+        "--port", "0",
+        "--openai-upstream", f"{base}/v1", "--anthropic-upstream", base, "--gemini-upstream", base,
     ]  # fmt: skip
     line = [sys.executable, "-m", "turngate", "--data-dir", str(folder / "data"), "proxy", *options]
     proxy = await asyncio.create_subprocess_exec(*line, stdout=asyncio.subprocess.PIPE)
@@ -265,7 +266,7 @@ def main(wanted: Sequence[str]) -> int:
         return 1
     install()
     print(
-        "agent     finishes       requests     bytes to upstream   breaks      invalid  retrieval  seen  resumed"
+        "agent     finishes       requests   bytes to upstream   breaks      invalid  retrieval  seen  resumed"
     )
     bad = 0
     for agent in AGENTS:
@@ -274,9 +275,9 @@ def main(wanted: Sequence[str]) -> int:
         alone, ours = (asyncio.run(session(agent, proxied=proxied)) for proxied in (False, True))
         share = ours.sent_bytes / max(1, alone.sent_bytes) - 1
         print(
-            f"{agent.name:9s} {_finishes(alone)!s:5s} / {_finishes(ours)!s:5s}  {alone.requests:3d} / {ours.requests:3d}  "
-            f"{alone.sent_bytes:9d} {share:+7.1%}  {alone.breaks:3d} / {ours.breaks:3d}   {alone.invalid:3d} / "
-            f"{ours.invalid:3d}   {'yes' if ours.rounds else 'no':9s}  {'YES' if ours.seen else 'no':4s}  "
+            f"{agent.name:9s} {_finishes(alone)!s:5s} / {_finishes(ours)!s:5s}  {alone.requests:3d} / "
+            f"{ours.requests:3d}  {alone.sent_bytes:9d} {share:+7.1%}  {alone.breaks:3d} / {ours.breaks:3d}   "
+            f"{alone.invalid:3d} / {ours.invalid:3d}   {'yes' if ours.rounds else 'no':9s}  {'YES' if ours.seen else 'no':4s}  "
             f"{'yes' if ours.codes[1:] == [0] else 'NO'}",
             flush=True,
         )

@@ -27,9 +27,10 @@ GENERATOR = """\
 import random, sys
 number = int(sys.argv[1])
 chance = random.Random(number)
+states = ["done", "again", "late"]
 for line in range(420):
     print(f"2026-01-01T12:{line // 60:02d}:{line % 60:02d}Z INFO worker-{chance.randrange(20)} job "
-          f"{chance.randrange(10**6)} took {chance.randrange(900)} ms state={chance.choice(['done', 'again', 'late'])}")
+          f"{chance.randrange(10**6)} took {chance.randrange(900)} ms state={chance.choice(states)}")
 print(f"ERROR run {number}: disk {number} is full")
 """
 
