@@ -117,3 +117,24 @@ def test_a_break_across_a_declared_compaction_is_an_epoch(change):
     after = {"tools": b"", "system": b"", "steps": before.steps, "epoch": 1}
     assert verify(before, Footprint(**after)) is None
     assert verify(before, Footprint(**after | change)).reason == "epoch"
+
+
+BESIDE = {
+    "responses": ("instructions", lambda text: text),
+    "gemini": ("systemInstruction", lambda text: {"parts": [{"text": text}]}),
+}
+
+
+@pytest.mark.parametrize("wire", BESIDE)
+@settings(deadline=None)
+@given(data=st.data())
+def test_items_and_contents_are_compared_as_messages_are(wire, data):
+    messages = data.draw(histories(wire))
+    field, spelled = BESIDE[wire]
+    whole = request(wire, messages, **{field: spelled("S")})
+    size = data.draw(st.integers(0, len(messages)))
+    assert verify(request(wire, messages[:size], **{field: spelled("S")}), whole, wire) is None
+    found = verify(request(wire, messages, **{field: spelled("T")}), whole, wire)
+    assert (found.reason, found.index) == ("system changed", BEFORE_MESSAGES)
+    cut = verify(whole, request(wire, messages[:-1], **{field: spelled("S")}), wire)
+    assert (cut.reason, cut.index) == ("message removed", len(messages) - 1)

@@ -234,3 +234,16 @@ def test_a_value_is_the_same_whether_its_parts_were_looked_at_before_or_not():
     assert opened.get("a").get("n").kind == "number"
     assert value_of(body, opened) == value_of(body, scan(body)) == loads(body)
     assert isinstance(value_of(body, scan(body))["a"]["m"], int)
+
+
+def test_a_large_body_that_is_no_json_is_refused_by_the_same_name_and_one_that_only_looks_so_is_read():
+    large = b'["' + b"x" * (1 << 18) + b'",'
+    with pytest.raises(WireError, match=r"not JSON.*byte"):
+        scan(large)
+    for strange in (b'"\\ud800"', b"1e400", b"[" * 2000 + b"]" * 2000):
+        assert len(scan(large + strange + b"]").items) == 2
+
+
+def test_nesting_without_end_is_refused_before_it_takes_all_memory():
+    with pytest.raises(WireError, match="nested deeper"):
+        scan(b"[" * 200_000)

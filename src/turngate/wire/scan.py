@@ -135,6 +135,12 @@ _MEMBER = re.compile(
     _SPACE + rb"(" + _LOOSE + rb")" + _SPACE + rb":" + _SPACE
     + rb"(?:\[|(" + _SKIPPED + rb")" + _SPACE + rb"([,}]))", re.DOTALL
 )  # fmt: skip
+#: A body beyond this that is no JSON is not read strictly only to say where: that takes seconds and memory.
+_LARGE_BYTES = 1 << 18
+#: Words in the fast parser's complaints about what is JSON nevertheless.
+_FUSSY = ("surrogate", "UTF-8", "depth", "infinity")
+#: Levels that are read; nobody's request has them.
+_MAX_LEVELS = 100_000
 #: More digits than the fast parser keeps of a whole number.
 _LONG_NUMBER = re.compile(rb"[0-9]{19}")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -146,7 +152,12 @@ def scan(body: bytes) -> Node:
     Raises:
         WireError: if ``body`` is not exactly one JSON value; the message gives the byte offset.
     """
-    if _is_plain(body):
+    try:
+        orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        if len(body) > _LARGE_BYTES and not any(word in error.msg for word in _FUSSY):
+            raise WireError(f"not JSON: {error.msg} (about byte {error.pos}); send one JSON value") from None
+    else:
         return _folded(body, _skip_space(body, 0), len(body.rstrip(_BLANK)), 0)
     node, at = _strictly(body, 0)
     if _skip_space(body, at) != len(body):
@@ -256,6 +267,8 @@ def _strictly(body: bytes, at: int) -> tuple[Node, int]:
                 node.end = at = empty.end()
             else:
                 stack.append(node)
+                if len(stack) > _MAX_LEVELS:
+                    raise WireError(f"nested deeper than {_MAX_LEVELS} levels at byte {at}; send it flatter")
                 key, at = _key(body, at, node)
                 continue
         at = _close(body, at, stack)
