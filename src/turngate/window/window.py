@@ -245,7 +245,7 @@ class Window:
 
     def _case(self, source: Source, wishes: Wishes) -> Case:
         request = read(source)
-        wire = self._wire or sniff(request.value) or "chat"
+        wire = self._wire or sniff(request.value, ("chat", "anthropic")) or "chat"
         room = self._known(wire)
         keys = list(room.chain.keys(request.messages)) if room.state.epochs else []
         epoch = room.book.find(room.state, keys) if keys else None
