@@ -33,7 +33,9 @@ class Outcome:
     kind: str = ""
     """What the text was taken for."""
     body: str | None = None
-    """The shortened text without its marker; None when the original is shown."""
+    """The shortened text without its marker; None when the original is shown, or a reference to others."""
+    readable: str | None = None
+    """What a reader has in view of it, where it refers to earlier results; None: what is shown."""
 
 
 def turngate(budget: str = "default") -> Callable[[Sample], Outcome]:

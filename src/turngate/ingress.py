@@ -6,14 +6,17 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
 
-from turngate import marker, tokens
+from turngate import across, marker, tokens
 from turngate.compress.budget import LEAST_SAVED_TOKENS, MOST_SHOWN_SHARE
 from turngate.marker import Marker
 from turngate.store import to_bytes
 
 if TYPE_CHECKING:
+    from turngate.across import Delta, Entry
+    from turngate.across.memory import Form as FormName
     from turngate.compress import Shortened
     from turngate.settings import Settings
 
@@ -73,6 +76,58 @@ class Arrival:
         return to_bytes(self.text) if self.data is None else self.data
 
 
+class _Render(Protocol):
+    def __call__(self, id_: str, size_bytes: int, *, redacted: bool) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A way to show a result other than as it came."""
+
+    name: FormName
+    """Which way."""
+    kind: str
+    """The kind of output it was shortened as; "" where nothing is hidden."""
+    render: _Render
+    """What stands in view, given the content's id and size."""
+    pays: Callable[[int, int], bool]
+    """Whether it saves enough, given the tokens before and after."""
+    of: tuple[str, ...] = ()
+    """Call ids of the results that it refers to."""
+
+
+def short_form(arrival: Arrival, short: Shortened) -> Form:
+    """Shortened by itself."""
+
+    def shown(id_: str, size_bytes: int, *, redacted: bool) -> str:
+        return render(id_, arrival.name, size_bytes, short, redacted=redacted)
+
+    return Form("short", short.kind, shown, saves_enough)
+
+
+def same_form(arrival: Arrival, entry: Entry) -> Form:
+    """One line: it is the result of an earlier call again."""
+    type_ = marker_type(arrival.name)
+
+    def shown(id_: str, size_bytes: int, *, redacted: bool) -> str:
+        return across.render_same(
+            id_, type_, size_bytes, call=entry.call, label=entry.label, redacted=redacted
+        )
+
+    return Form("same", "", shown, partial(across.pays, across.SAME), (entry.call,))
+
+
+def delta_form(arrival: Arrival, delta: Delta) -> Form:
+    """New lines, and the ranges of earlier results that the others are."""
+    type_ = marker_type(arrival.name)
+
+    def shown(id_: str, size_bytes: int, *, redacted: bool) -> str:
+        return across.render_delta(id_, type_, size_bytes, delta, redacted=redacted)
+
+    of = tuple(base.call for base in delta.bases)
+    return Form("delta", "", shown, partial(across.pays, across.DELTA), of)
+
+
 def passes(arrival: Arrival, settings: Settings) -> str:
     """Why this result must pass untouched, or ""."""
     return next((reason for reason, holds in _PASSES if holds(arrival, settings)), "")
@@ -90,11 +145,17 @@ def render(id_: str, tool: str, size_bytes: int, short: Shortened, *, redacted: 
     return f"{line}\n{short.text}"
 
 
+def saves_enough(before_tokens: int, after_tokens: int) -> bool:
+    """Whether a shortening saves enough with its marker counted."""
+    return (
+        after_tokens <= MOST_SHOWN_SHARE * before_tokens
+        and before_tokens - after_tokens >= LEAST_SAVED_TOKENS
+    )
+
+
 def pays(shown: str, size_bytes: int, before_tokens: int) -> bool:
     """Whether the shortening saves enough with its marker counted, and is smaller in bytes, too."""
-    after = tokens.estimate(shown)
-    enough = after <= MOST_SHOWN_SHARE * before_tokens and before_tokens - after >= LEAST_SAVED_TOKENS
-    return enough and len(to_bytes(shown)) < size_bytes
+    return saves_enough(before_tokens, tokens.estimate(shown)) and len(to_bytes(shown)) < size_bytes
 
 
 def call_line(arrival: Arrival) -> str:

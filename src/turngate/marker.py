@@ -17,7 +17,7 @@ from typing import Final, Literal, NamedTuple
 from turngate.errors import TurngateError
 
 MarkerType = Literal["tool", "terminal", "context"]
-MarkerMode = Literal["token", "cache", "inline", "engine"]
+MarkerMode = Literal["token", "cache", "inline", "engine", "same", "delta"]
 
 #: A preview is a hint, not content: longer ones are cut. 160 characters are about 40 tokens.
 MAX_PREVIEW_CHARS: Final = 160

@@ -7,14 +7,15 @@ import math
 import threading
 import time
 from collections import deque
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from turngate import ingress, marker, tokens
-from turngate.compress import Shortened, shorten
+from turngate import across, earlier, ingress, marker, tokens
+from turngate.compress import shorten
+from turngate.earlier import Earlier
 from turngate.errors import StoreError, StoreUnavailableError, TurngateError, UnknownContentError
 from turngate.flow import FlowKeeper
-from turngate.ingress import Arrival
+from turngate.ingress import Arrival, Form
 from turngate.store import (
     PAGE_CHARS,
     REDACTED_NOTE,
@@ -32,8 +33,9 @@ from turngate.store import expand as expand_markers
 from turngate.tally import Flow, Stats, Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
+    from turngate.across.memory import InView, Standing
     from turngate.settings import Settings
     from turngate.window import Window
 
@@ -46,9 +48,26 @@ SHORTEN_FAULT = "fault: "
 #: The shortest marker id; a longer one is checked for when it is known.
 _ANY_ID = "0" * 16
 
+#: A result that passed for one of these is not referred to later.
+UNCOMPARED = frozenset({"fault", "store unavailable", "retrieved", "already a marker"})
+
 T = TypeVar("T")
 
 _log = logging.getLogger("turngate.session")
+
+
+@dataclass(frozen=True, slots=True)
+class Became:
+    """What became of a result."""
+
+    shown: str
+    """What is shown."""
+    passed: str = ""
+    """Why it passed as it came; "" where it didn't."""
+    form: Form | None = None
+    """The form in which it is shown; None: as it came."""
+    tokens: int = 0
+    """Estimate of the tokens of that form."""
 
 
 class StoreAccess:
@@ -115,6 +134,7 @@ class Session:
         #: The message of the latest fault that is one of ours; other errors might quote content.
         self.last_fault = ""
         self._answers: deque[int] = deque(maxlen=REMEMBERED)
+        self._earlier = Earlier(id, lambda: self._store(reading=True))
         #: What the turns' blocks are made from: directives, the catalogue, epochs and more.
         self.flow = FlowKeeper(
             id, settings, access.store, resting=lambda: access.resting, on_fault=self._fault
@@ -153,6 +173,7 @@ class Session:
         failed: bool | None = None,
         call_id: str = "",
         question: str | None = None,
+        in_view: InView | None = None,
     ) -> str:
         """What to show of a tool's result that has just arrived: marker and shortened text, or `text` itself.
 
@@ -166,8 +187,11 @@ class Session:
             failed: whether the call failed, where that is known.
             call_id: the provider's id of the call.
             question: what the user wants to know; words of it weigh in what is kept.
+            in_view: call ids of the results that stand in the history to which this one is added, best as a
+                mapping to the texts that stand there: only these are referred to. None: those that this
+                session has shown and was not told (`left_view`) to have left the window.
         """
-        return self._pass(Arrival(name, text, args, failed, call_id, question))
+        return self._pass(Arrival(name, text, args, failed, call_id, question), in_view)
 
     def tool_bytes(
         self,
@@ -178,15 +202,23 @@ class Session:
         failed: bool | None = None,
         call_id: str = "",
         question: str | None = None,
+        in_view: InView | None = None,
     ) -> bytes:
         """`tool_result` for output that is bytes, UTF-8 or not: exactly these are stored and come back."""
         try:
             text, errors = decode(data)
-            shown = self._pass(Arrival(name, text, args, failed, call_id, question, data))
+            shown = self._pass(Arrival(name, text, args, failed, call_id, question, data), in_view)
             return data if shown is text else shown.encode("utf-8", errors)
         except Exception as fault:  # noqa: BLE001 - not bytes at all, or too many: fail open here, too
             self._fault(fault)
             return data
+
+    def left_view(self, calls: Collection[str] | None = None) -> None:
+        """The results of these calls (None: of all so far) have left the window. Never raises.
+
+        What they showed is shown anew when it comes by again.
+        """
+        self._fail_open(lambda: self._earlier.left(calls))
 
     def turn_block(self, turn: int | None = None, *, every_turn: bool | None = None) -> str:
         """What to inject beside a turn's user message; "" where there is nothing to say. Never raises.
@@ -230,7 +262,8 @@ class Session:
         # It loads asyncio, which sessions do without.
         from turngate.window import Window  # noqa: PLC0415
 
-        return Window(self.id, self._store, self._settings.window, turn=lambda: self.turn, **options)
+        known = {"turn": lambda: self.turn, "left": self.left_view}
+        return Window(self.id, self._store, self._settings.window, **(known | options))
 
     def flush(self) -> None:
         """Write what waits in memory. Never raises."""
@@ -309,7 +342,8 @@ class Session:
         """What this session saved since the process began."""
         try:
             turn = self.turn
-        except StoreError:
+        except Exception as fault:  # noqa: BLE001 - what was counted can be told without the store
+            _log.debug("the turn is unknown", exc_info=fault)
             turn = 0
         return self._tallies[0].stats(self.id, turn)
 
@@ -335,19 +369,21 @@ class Session:
             self._told = parent
         return store
 
-    def _pass(self, arrival: Arrival) -> str:
+    def _pass(self, arrival: Arrival, in_view: InView | None) -> str:
         """What to show. The gate's boundary: nothing is raised from here, and faults are counted."""
+        before = 0
         try:
-            reason, shown, kind = self._ingest(arrival)
+            before = tokens.estimate(arrival.text)
+            became = self._ingest(arrival, before, in_view)
         except Exception as fault:  # noqa: BLE001 - fail open
             self._fault(fault)
-            reason, shown, kind = "fault", arrival.text, ""
+            became = Became(arrival.text, "fault")
         try:
-            self._count(arrival, shown, kind, reason)
+            self._count(arrival, before, became)
         except Exception as fault:  # noqa: BLE001 - counting must not cost anyone a result
             self._fault(fault)
-        self._fail_open(lambda: self.flow.result(arrival, shown))
-        return shown
+        self._fail_open(lambda: self.flow.result(arrival, became.shown))
+        return became.shown
 
     def _fail_open(self, act: Callable[[], T]) -> T | None:
         """What `act` returns; None where it failed, which is counted, and where the gate is switched off."""
@@ -359,14 +395,37 @@ class Session:
             self._fault(fault)
             return None
 
-    def _ingest(self, arrival: Arrival) -> tuple[str, str, str]:
-        """(why it passed or "", what to show, kind)."""
-        text = arrival.text
-        reason = ingress.passes(arrival, self._settings) or self._passes(text)
-        if reason:
-            return reason, text, ""
+    def _ingest(self, arrival: Arrival, before: int, in_view: InView | None) -> Became:
+        """What becomes of a result of so many tokens, and what is remembered of it."""
+        passed = ingress.passes(arrival, self._settings) or self._passes(arrival.text)
+        if not self._compares(arrival, before, passed):
+            return Became(arrival.text, passed) if passed else self._by_itself(arrival, before)
+        try:
+            standing = self._earlier.standing(arrival, in_view)
+        except StoreError as fault:
+            self._fault(fault)
+            return Became(arrival.text, passed) if passed else self._by_itself(arrival, before)
+        became = self._again(arrival, before, standing)
+        if became is None:
+            became = Became(arrival.text, passed) if passed else self._by_itself(arrival, before, standing)
+            if became.passed and became.passed not in UNCOMPARED:
+                became = self._by_lines(arrival, before, standing, most=before) or became
+        if became.passed not in UNCOMPARED:
+            self._fail_open(lambda: self._remember(arrival, before, became))
+        return became
+
+    def _compares(self, arrival: Arrival, before: int, passed: str) -> bool:
+        return (
+            self._settings.across_results
+            and before >= earlier.LEAST_TOKENS
+            and earlier.is_compared(arrival, passed)
+            and not self._access.resting
+        )
+
+    def _by_itself(self, arrival: Arrival, before: int, standing: Standing | None = None) -> Became:
+        """Shortened; or by reference, where that takes no more and hides nothing."""
         short = shorten(
-            text,
+            arrival.text,
             tool=arrival.name,
             args=arrival.args,
             failed=arrival.failed,
@@ -376,26 +435,71 @@ class Session:
         )
         if short.reason.startswith(SHORTEN_FAULT):
             self._count_fault(short.reason.removeprefix(SHORTEN_FAULT))
-            return "fault", text, ""
-        return self._kept(arrival, short) if short.changed else (short.reason, text, "")
+            return Became(arrival.text, "fault")
+        if not short.changed:
+            return Became(arrival.text, short.reason)
+        form = ingress.short_form(arrival, short)
+        if standing is not None:
+            most = tokens.estimate(form.render(_ANY_ID, len(arrival.stored_form()), redacted=False))
+            exact = self._by_lines(arrival, before, standing, most=most)
+            if exact is not None:
+                return exact
+        return self._kept(arrival, before, form)
 
-    def _kept(self, arrival: Arrival, short: Shortened) -> tuple[str, str, str]:
-        """The same, once shortened: the original is stored before its marker is handed out."""
-        text = arrival.text
-        data, before_tokens = arrival.stored_form(), tokens.estimate(text)
-        likely = ingress.render(_ANY_ID, arrival.name, len(data), short)
-        if not ingress.pays(likely, len(data), before_tokens):
-            return "no gain", text, ""
+    def _again(self, arrival: Arrival, before: int, standing: Standing) -> Became | None:
+        """One line, where an earlier result has the same content."""
+        entry = standing.same(earlier.content_hash(arrival))
+        return None if entry is None else self._if_kept(arrival, before, ingress.same_form(arrival, entry))
+
+    def _by_lines(self, arrival: Arrival, before: int, standing: Standing, *, most: int) -> Became | None:
+        """The lines that are new, where the others stand in earlier results; in at most `most` tokens."""
+        bases = self._earlier.bases(standing, arrival.text)
+        delta = across.delta_of(arrival.text, bases) if bases else None
+        if delta is None:
+            return None
+        form = ingress.delta_form(arrival, delta)
+        shown = form.render(_ANY_ID, len(arrival.stored_form()), redacted=False)
+        return self._if_kept(arrival, before, form) if tokens.estimate(shown) <= most else None
+
+    def _if_kept(self, arrival: Arrival, before: int, form: Form) -> Became | None:
+        became = self._kept(arrival, before, form)
+        return None if became.passed else became
+
+    def _kept(self, arrival: Arrival, before: int, form: Form) -> Became:
+        """In that form, if it pays: the original is stored before its marker is handed out."""
+        text, data = arrival.text, arrival.stored_form()
+        likely = form.render(_ANY_ID, len(data), redacted=False)
+        after = tokens.estimate(likely)
+        if not form.pays(before, after) or len(to_bytes(likely)) >= len(data):
+            return Became(text, "no gain")
         if self._access.resting:
-            return "store unavailable", text, ""
-        saving = Saving(results=1, came_in=before_tokens, shown=tokens.estimate(likely))
-        stored = self._put(arrival, data, short.kind, saving)
-        shown = ingress.render(stored.id, arrival.name, stored.size, short, redacted=stored.redacted)
-        if not ingress.pays(shown, len(data), before_tokens):
-            return "no gain", text, ""
-        return "", shown, short.kind
+            return Became(text, "store unavailable")
+        stored = self._put(arrival, data, form.kind, Saving(results=1, came_in=before, shown=after))
+        shown = form.render(stored.id, stored.size, redacted=stored.redacted)
+        if len(shown) != len(likely):
+            after = tokens.estimate(shown)
+            if not form.pays(before, after) or len(to_bytes(shown)) >= len(data):
+                return Became(text, "no gain")
+        return Became(shown, "", form, after)
 
-    def _put(self, arrival: Arrival, data: bytes, kind: str, saving: Saving) -> Stored:
+    def _remember(self, arrival: Arrival, before: int, became: Became) -> None:
+        """Take note of a result; where others may be compared with it line by line, its text is stored."""
+        form, text = became.form, arrival.text
+        kept = False
+        if form is None and earlier.is_base(text):
+            kept = not self._put(arrival, arrival.stored_form(), "", None).redacted
+        self._earlier.remember(
+            earlier.entry_of(
+                arrival,
+                became.shown,
+                "whole" if form is None else form.name,
+                tokens=before,
+                of=() if form is None else form.of,
+                kept=kept,
+            )
+        )
+
+    def _put(self, arrival: Arrival, data: bytes, kind: str, saving: Saving | None) -> Stored:
         store = self._store()
         return store.put(
             data,
@@ -449,13 +553,13 @@ class Session:
         except StoreError as fault:
             self._fault(fault)
 
-    def _count(self, arrival: Arrival, shown: str, kind: str, reason: str) -> None:
-        text = arrival.text
-        before = (len(arrival.stored_form()), tokens.estimate(text))
-        after = before if shown is text else (len(to_bytes(shown)), tokens.estimate(shown))
-        flow = Flow(1, int(shown is not text), before[0], after[0], before[1], after[1])
+    def _count(self, arrival: Arrival, before: int, became: Became) -> None:
+        size, form = len(arrival.stored_form()), became.form
+        after = (size, before) if form is None else (len(to_bytes(became.shown)), became.tokens)
+        flow = Flow(1, int(form is not None), size, after[0], before, after[1])
+        kind = "" if form is None else form.kind or form.name
         for tally in self._tallies:
-            tally.saw(flow, tool=arrival.name, kind=kind, passed=reason)
+            tally.saw(flow, tool=arrival.name, kind=kind, passed=became.passed)
 
     def _fault(self, fault: Exception) -> None:
         self._count_fault(type(fault).__name__)

@@ -264,6 +264,8 @@ class Settings:
     """Results of fewer bytes of UTF-8 pass; None: of fewer than 2,000 characters (wide: 4,000)."""
     skip_tools: tuple[str, ...] = DEFAULT_SKIP_TOOLS
     """Patterns (fnmatch, case ignored) of tools whose results pass; ``"..."``: the built-in ones."""
+    across_results: bool = True
+    """Whether a result is shown by reference to earlier ones of its session where that is clearly shorter."""
     data_dir: Path | None = None
     """Folder of the store; None: the platform's data folder for ``turngate``."""
     flow_budget_chars: int = 4000

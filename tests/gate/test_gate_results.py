@@ -119,7 +119,7 @@ class TestPassed:
 
     def test_what_does_not_pay(self, session):
         text = "".join(
-            f"{n * 7919 % 10007:05d} {chr(97 + n % 26) * (n % 13)} q{n * n % 97}\n" for n in range(90)
+            f"{n * 7919 % 10007:05d} {chr(97 + n % 26) * (n % 13)} q{n * n % 97}\n" for n in range(45)
         )
         assert session.tool_result(name="bash", text=text) is text
 
@@ -204,12 +204,12 @@ class TestStats:
 
 
 def test_the_threshold_decides_what_is_too_small_and_is_the_budgets_own_by_default(tmp_path):
-    text = "\n".join(f"2026-01-31 08:00:{i % 60:02} INFO worker {i} copied a chunk" for i in range(30))
-    assert 1_024 < len(text) < 2_000
+    text = "\n".join(f"2026-01-31 08:00:{i % 60:02} INFO worker {i} copied a chunk" for i in range(21))
+    assert 1_000 < len(text) < 1_500
     shown = {}
-    for threshold in (None, 1_024, 1_500, 0):
+    for threshold in (None, 1_000, 1_500, 0):
         with Gate.open(tmp_path / str(threshold), Settings(threshold_bytes=threshold)) as gate:
             shown[threshold] = gate.session("s").tool_result(name="bash", text=text)
     assert shown[None] is text
     assert shown[1_500] is text
-    assert shown[1_024] == shown[0] != text
+    assert shown[1_000] == shown[0] != text

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, cast
 
 import orjson
 
+from turngate import marker
 from turngate.events import label
 from turngate.flow import FlowKeeper
 from turngate.gate import Gate
@@ -58,8 +59,9 @@ class Shown:
     """What was changed of its tool results."""
 
 
-Decide: TypeAlias = Callable[[ToolResult, str], str]
-"""What a policy makes of one text of a tool result; the same object if nothing."""
+Decide: TypeAlias = Callable[[ToolResult, str, "Mapping[str, str]"], str]
+"""What a policy makes of one text of a tool result, given the texts that stand before its message by the id
+of the call that they answer; the same object if nothing."""
 
 
 class Arm(Protocol):
@@ -98,9 +100,15 @@ class Sheet:
             self.holders = [result.message for result in self._view.results]
         return self._view
 
-    def message(self, entry: Entry, results: Sequence[ToolResult], decide: Decide | None) -> Shown:
+    def message(
+        self,
+        entry: Entry,
+        results: Sequence[ToolResult],
+        decide: Decide | None,
+        in_view: Mapping[str, str] = MappingProxyType({}),
+    ) -> Shown:
         """One message, with what ``decide`` makes of its tool results."""
-        changes = {} if decide is None else dict(_decided(results, decide))
+        changes = {} if decide is None else dict(_decided(results, decide, in_view))
         if not changes:
             if entry.raw not in self._plain:
                 self._plain[entry.raw] = self._shown(entry.raw, entry.message, entry.blocks)
@@ -121,11 +129,13 @@ class Sheet:
         return Shown(raw, hashlib.sha256(raw).digest(), size, blocks, changes)
 
 
-def _decided(results: Sequence[ToolResult], decide: Decide) -> Iterator[tuple[Path, Change]]:
+def _decided(
+    results: Sequence[ToolResult], decide: Decide, in_view: Mapping[str, str]
+) -> Iterator[tuple[Path, Change]]:
     """Each text that was changed, with its path."""
     for result in results:
         for part in result.parts:
-            after = decide(result, part.text)
+            after = decide(result, part.text, in_view)
             if after is not part.text:
                 call = label(result.tool or "tool", result.args)
                 yield part.path, Change(call, part.text, after)
@@ -140,6 +150,8 @@ class _Ingress:
         self._session = session
         self._done: dict[bytes, Shown] = {}
         self._sent: tuple[Sequence[Entry], int] = ((), 0)
+        self._standing: dict[str, str] = {}
+        """What stands in the request, by the id of the call that it answers."""
 
     @property
     def faults(self) -> Mapping[str, int]:
@@ -148,16 +160,28 @@ class _Ingress:
 
     def request(self, entries: Sequence[Entry], size: int) -> tuple[int, list[Shown]]:
         """Append what is new."""
+        before = self._sent[1]
         kept, self._sent = _kept(self._sent, entries, size), (entries, size)
         view = self._sheet.view(entries)
+        self._standing = (
+            {
+                call: text
+                for i in range(kept)
+                for call, text in _standing(view.messages[i], self._done[entries[i].raw])
+            }
+            if kept < before
+            else self._standing
+        )
         return kept, [self._message(entries[i], view.messages[i]) for i in range(kept, size)]
 
     def _message(self, entry: Entry, message: Message) -> Shown:
         known = self._done.get(entry.raw)
-        if known is None:
-            if self._session is not None and message.role == "assistant":
-                self._session.next_turn()
-            known = self._done[entry.raw] = self._sheet.message(entry, message.results, self._decide)
+        if known is None and self._session is not None and message.role == "assistant":
+            self._session.next_turn()
+        if known is None or not _refers_to(known, self._standing):
+            known = self._sheet.message(entry, message.results, self._decide, self._standing)
+            self._done[entry.raw] = known
+        self._standing.update(_standing(message, known))
         return known
 
 
@@ -195,6 +219,21 @@ class _Mask:
         return self._done[key]
 
 
+def _standing(message: Message, shown: Shown) -> Iterator[tuple[str, str]]:
+    """The text that stands for each call which the message answers with one text."""
+    changed = {change.before: change.after for change in shown.changes}
+    for result in message.results:
+        if len(result.parts) == 1:
+            text = result.parts[0].text
+            yield result.call_id, changed.get(text, text)
+
+
+def _refers_to(shown: Shown, standing: Mapping[str, str]) -> bool:
+    """Whether all results that this one is shown by reference to stand in the request."""
+    marks = [marker.parse(change.after) for change in shown.changes]
+    return all(value in standing for mark in marks if mark for key, value in mark.fields if key == "of")
+
+
 def _loads(raw: bytes) -> Mapping[str, Any]:
     value: Mapping[str, Any] = orjson.loads(raw)
     return value
@@ -209,14 +248,14 @@ def _kept(sent: tuple[Sequence[Entry], int], entries: Sequence[Entry], size: int
     return next((i for i in range(count) if before[i].raw != entries[i].raw), count)
 
 
-def _head_tail(_: ToolResult, text: str) -> str:
+def _head_tail(_: ToolResult | None, text: str, *_more: object) -> str:
     left_out = len(text) - 2 * HEAD_TAIL_CHARS
     if left_out <= 0:
         return text
     return f"{text[:HEAD_TAIL_CHARS]}\n[… {left_out:,} characters left out …]\n{text[-HEAD_TAIL_CHARS:]}"
 
 
-def _masked(_: ToolResult, text: str) -> str:
+def _masked(_: ToolResult, text: str, *_more: object) -> str:
     return MASKED if len(text) > len(MASKED) else text
 
 
@@ -248,9 +287,14 @@ def _turngate(sheet: Sheet, settings: Settings) -> Arm:
     session = Gate(store, settings).session("replay")
     session.flow = _NoBlocks(session.id, settings, lambda: store)
 
-    def decide(result: ToolResult, text: str) -> str:
+    def decide(result: ToolResult, text: str, in_view: Mapping[str, str]) -> str:
         return session.tool_result(
-            name=result.tool, text=text, args=result.args, failed=result.failed, call_id=result.call_id
+            name=result.tool,
+            text=text,
+            args=result.args,
+            failed=result.failed,
+            call_id=result.call_id,
+            in_view=in_view,
         )
 
     return _Ingress(sheet, decide, session)

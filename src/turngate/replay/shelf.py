@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from turngate.errors import UnknownContentError
+from turngate.errors import StoreConflictError, UnknownContentError
 from turngate.store import Original, Stored
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ class Shelf:
     def __init__(self) -> None:
         self._contents: dict[str, Original] = {}
         self._turns: dict[str, int] = {}
+        self._states: dict[str, tuple[bytes, int]] = {}
 
     def put(self, data: bytes, *, kind: str = "", tool: str = "", **_: object) -> Stored:
         """Keep `data` under the beginning of its hash."""
@@ -59,6 +60,17 @@ class Shelf:
     def turn(self, session: str) -> int:
         """The turn; 0 before the first."""
         return self._turns.get(session, 0)
+
+    def load_state(self, _: str, room: str) -> tuple[bytes | None, int]:
+        """The state and its version."""
+        return self._states.get(room, (None, 0))
+
+    def save_state(self, session: str, room: str, body: bytes, expected_version: int) -> int:
+        """Keep the state."""
+        if self.load_state(session, room)[1] != expected_version:
+            raise StoreConflictError("the state was saved by another in the meantime; load it again")
+        self._states[room] = (body, expected_version + 1)
+        return expected_version + 1
 
     def close(self) -> None:
         """Nothing to let go of."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import orjson
 
-from turngate.errors import StoreConflictError
 from turngate.replay.shelf import Shelf
 from turngate.store.ledger import DecisionRow, Entry, Page
 from turngate.window import Window
@@ -95,11 +94,10 @@ def _beside(transcript: Transcript) -> dict[str, Any]:
 
 
 class WindowShelf(Shelf):
-    """A shelf that keeps what a window keeps: epochs, and the session's state."""
+    """A shelf that keeps what a window keeps: its epochs."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._states: dict[str, tuple[bytes, int]] = {}
         self._rows: dict[tuple[bytes, str, str], DecisionRow] = {}
         self._kept: dict[str, bytes] = {}
 
@@ -111,17 +109,6 @@ class WindowShelf(Shelf):
     def ledger(self) -> WindowShelf:
         """It is its own ledger."""
         return self
-
-    def load_state(self, _: str, room: str) -> tuple[bytes | None, int]:
-        """The state and its version."""
-        return self._states.get(room, (None, 0))
-
-    def save_state(self, session: str, room: str, body: bytes, expected_version: int) -> int:
-        """Keep the state."""
-        if self.load_state(session, room)[1] != expected_version:
-            raise StoreConflictError("the state was saved by another in the meantime; load it again")
-        self._states[room] = (body, expected_version + 1)
-        return expected_version + 1
 
     def record(self, entry: Entry) -> Page:
         """Keep decisions and values; what is there first stays."""

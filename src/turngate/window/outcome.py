@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from turngate.window import compaction
 from turngate.window.book import Epoch, State, SummaryNote
-from turngate.window.case import FIRST_REQUEST_SHARE, Job
+from turngate.window.case import FIRST_REQUEST_SHARE, Case, Job
 from turngate.window.measure import Sizes
 from turngate.window.notices import Compaction, Method
 from turngate.window.record import digest, frame
@@ -103,6 +103,17 @@ def state_after(
         latched="",
         letting_drop=state.letting_drop or job.case.drop,
         summary=summary or state.summary,
+    )
+
+
+def left_view(case: Case, sent: Sequence[Place]) -> frozenset[str]:
+    """Call ids of the results that were sent before and are not sent as they were any more."""
+    stay = {id(place.message) for place in sent}
+    return frozenset(
+        call
+        for shape, message in zip(case.shapes, case.messages, strict=True)
+        if id(message) not in stay
+        for call in shape.results
     )
 
 

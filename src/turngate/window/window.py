@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Unpack
@@ -78,6 +78,7 @@ class Window:
         deps: Any = None,
         prices: CachePrices | None = None,
         turn: Callable[[], int] = lambda: 0,
+        left: Callable[[Collection[str]], None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`turngate.session.Session.window` is the usual way.
@@ -94,6 +95,7 @@ class Window:
             deps: where `flush_memory` finds a `MemoryFlusher`.
             prices: of the model's cache; None: those of the data file.
             turn: the session's turn.
+            left: told the call ids of results that a compaction took out of view, whole or in part.
             clock: seconds, for durations and for a cache that expires.
 
         Raises:
@@ -110,6 +112,7 @@ class Window:
         self._deps = deps
         self._prices = prices
         self._turn = turn
+        self._left = left
         self._clock = clock
         chars = self.settings.chars_per_token
         self._sizes = Sizes.by_chars(chars) if chars else Sizes()
@@ -344,6 +347,7 @@ class Window:
         room.state = room.book.change(
             lambda state: outcome.state_after(state, job, known, made.removed, tokens=tokens, summary=name)
         )
+        self._left(outcome.left_view(case, sent))
         return sent
 
     def _settled(self, job: Job, written: Written, sent: list[Place] | None, flush: str) -> Fitted:
