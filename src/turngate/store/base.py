@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -225,6 +226,13 @@ class Store(Protocol):
         """Record that `session` saw a content in another way than storing it (`retrieved`, `searched`).
 
         `saving` is added to the session's sums.
+        """
+        ...
+
+    def together(self) -> AbstractContextManager[None]:
+        """A block in which this thread's writes are one transaction: durable when it ends, or none of them.
+
+        Within it, each write counts for this thread at once. Others wait from the first of them to the end.
         """
         ...
 

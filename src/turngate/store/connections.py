@@ -14,7 +14,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from urllib.parse import quote
@@ -91,6 +91,8 @@ class Connections:
         self._queue: deque[_Ticket[Any]] = deque()
         self._write_lock = threading.RLock()
         self._pool = threading.Condition()
+        #: Of a thread whose writes are to be one transaction: the stack that ends it.
+        self._together = threading.local()
         self._writer: sqlite3.Connection | None = None
         self._idle: list[sqlite3.Connection] = []
         self._reading = 0
@@ -98,8 +100,54 @@ class Connections:
         self._file: tuple[int, int] | None = None
         _ALIVE.add(self)
 
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Make this thread's writes one transaction, which begins with the first and is on disk at the end.
+
+        What is raised inside undoes all of them. Other writers wait from the first write to the end.
+        """
+        with ExitStack() as stack:
+            self._together.stack = stack
+            self._together.conn = None
+            try:
+                yield
+            finally:
+                self._together.stack = None
+                stack.callback(setattr, self._together, "conn", None)
+
+    @property
+    def begun(self) -> bool:
+        """Whether this thread is inside a transaction of several writes."""
+        return getattr(self._together, "conn", None) is not None
+
+    def _join(self, stack: ExitStack) -> sqlite3.Connection:
+        """The transaction of this thread's writes, begun if it was not."""
+        if self._together.conn is None:
+            stack.enter_context(self._write_lock)
+            stack.enter_context(self._renewed_after_faults())
+            conn = self._open_writer()
+            stack.enter_context(schema.transaction(conn))
+            self._together.conn = conn
+        joined: sqlite3.Connection = self._together.conn
+        return joined
+
+    @contextmanager
+    def _renewed_after_faults(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            # Whatever the connection has become, the next write starts on a fresh one.
+            if not is_busy(error):
+                self._close_writer()
+            raise
+
     def write(self, job: Callable[[sqlite3.Connection], T]) -> T:
         """Run `job` in a transaction, perhaps with others; it is on disk when this returns."""
+        stack = getattr(self._together, "stack", None)
+        if stack is not None:
+            joint = _Ticket(job)
+            joint.run(self._join(stack), alone=False)
+            return joint.answer()
         ticket = _Ticket(job)
         self._queue.append(ticket)
         with self._write_lock:
@@ -115,6 +163,9 @@ class Connections:
     @contextmanager
     def reader(self) -> Iterator[sqlite3.Connection]:
         """A connection to read with, this thread's alone. Without a file, an empty store."""
+        if self.begun:
+            yield self._together.conn
+            return
         self._follow_file()
         with self._pool:
             self._reading += 1

@@ -60,7 +60,8 @@ class Limits:
         Raises:
             StoreFullError: they don't, whatever is removed.
         """
-        if self._fits(size_bytes):
+        # In the middle of a transaction nothing can be removed; the next one will find the store too full.
+        if self._fits(size_bytes) or self._connections.begun:
             return
         with self._lock:
             if now >= self._full_until and not self._fits(size_bytes):

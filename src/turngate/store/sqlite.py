@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from turngate.errors import StoreConflictError, StoreCorruptError, UnknownContentError
@@ -198,6 +199,16 @@ class SqliteStore:
             noted = self._connections.write(job)
         if not noted:
             raise UnknownContentError(f"the store holds no content {sha256!r} to note")
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """A block in which this thread's writes are one transaction: durable when it ends, or none of them.
+
+        Raises:
+            StoreUnavailableError: the file cannot be written just now.
+        """
+        with store_errors(self.path), self._connections.together():
+            yield
 
     def open_session(self, id: str, *, parent: str | None = None) -> None:  # noqa: A002 - the contract's name
         """Make a session known. The first parent it is given stays its parent."""

@@ -6,7 +6,7 @@ import hmac
 import logging
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -18,7 +18,7 @@ from turngate.ledger.memory import Recent
 from turngate.proxy.chain import deciding
 from turngate.proxy.chain.ask import Ask, Sending
 from turngate.proxy.chain.deciding import Terms
-from turngate.proxy.chain.held import from_row, reply_from, reply_rows, to_rows
+from turngate.proxy.chain.held import Held, from_row, reply_from, reply_rows, to_rows
 from turngate.proxy.chain.memory import Memory, Snapshot
 from turngate.proxy.chain.reading import read, read_on
 from turngate.proxy.chain.replies import Echo, Reply, fingerprint
@@ -203,15 +203,22 @@ class Engine:
             if held is not None:
                 work.held[before] = held
         fresh = work.fresh
-        if fresh:
-            if not work.common and (replies := self._unknown_replies(work)):
-                self._take_replies(store.ledger.load(replies), replies)
-            session = self._gate.session(work.session)
-            deciding.decide(work, self._terms, session, store, self._memory.replies.get)
+        if fresh and not work.common and (replies := self._unknown_replies(work)):
+            self._take_replies(store.ledger.load(replies), replies)
         work.broken = _break(work)
-        if fresh or work.broken:
-            self._record(work, store)
-        self._show(work, store)
+        settled: dict[bytes, Held] = {}
+        # One transaction for the originals and for what is sent in their place.
+        with store.together():
+            if fresh:
+                session = self._gate.session(work.session)
+                deciding.decide(work, self._terms, session, store, self._memory.replies.get)
+            if fresh or work.broken:
+                settled = self._record(work, store)
+            shown = self._show(work, {**work.held, **settled}, store)
+        for key, held in settled.items():
+            self._memory.held.put(key, held)
+        work.held |= settled
+        self._shown.put(work.session, shown)
         self.store_ok = True
 
     def _unknown_replies(self, work: Work) -> list[bytes]:
@@ -227,13 +234,11 @@ class Engine:
             if found is not None:
                 self._memory.replies.put(key, found)
 
-    def _record(self, work: Work, store: Store) -> None:
+    def _record(self, work: Work, store: Store) -> dict[bytes, Held]:
+        """Write what is new; how these messages are sent by what then stands in the store, by key."""
         page = store.ledger.record(self._entry(work))
-        for link in work.fresh:
-            row = page.nodes.get(link.key)
-            held = from_row(row, page.values) if row is not None else work.new[link.key]
-            work.held[link.key] = held
-            self._memory.held.put(link.key, held)
+        rows = ((link.key, page.nodes.get(link.key)) for link in work.fresh)
+        return {key: work.new[key] if row is None else from_row(row, page.values) for key, row in rows}
 
     def _entry(self, work: Work) -> Entry:
         nodes: list[NodeRow] = []
@@ -260,13 +265,13 @@ class Engine:
             work.root, work.session, nodes=tuple(nodes), decisions=calls, values=laid, request=request
         )
 
-    def _show(self, work: Work, store: Store) -> None:
-        """See to it that the conversation may look behind every marker that it is shown."""
-        origins = {edit.origin for held in work.held.values() for edit in held.edits if edit.origin}
+    def _show(self, work: Work, held: Mapping[bytes, Held], store: Store) -> frozenset[str]:
+        """See to it that the conversation may look behind every marker that it is shown; all of these."""
+        origins = {edit.origin for each in held.values() for edit in each.edits if edit.origin}
         shown = self._shown.get(work.session) or frozenset()
         if origins - shown:
             values.show_originals(store, work.session, set(origins - shown))
-            self._shown.put(work.session, shown | origins)
+        return shown | origins
 
     def _without_store(self, work: Work, fault: StoreError) -> None:
         self._failed(fault)
