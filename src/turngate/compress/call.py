@@ -14,7 +14,7 @@ from turngate.compress.notes import Notes
 from turngate.compress.units import WORD_TABLE
 
 #: Enough lines to tell a kind by; each is cut, so that one endless line costs no more than a short one.
-SAMPLE_LINES = 40
+SAMPLE_LINES = 24
 SAMPLE_LINE_CHARS = 160
 SAMPLE_HEAD_CHARS = 8_000
 

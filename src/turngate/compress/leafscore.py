@@ -38,6 +38,7 @@ MANY_FAILURES = 0.25
 #: much less in view than the first, with more of it the head would lose too much.
 EARLY, EARLY_POWER = 2.5, 6
 LATER = 0.5
+POSITION_STEPS = 200
 LATE, LATE_SHARE = 0.6, 0.03
 RECORD_SHARE = 0.35
 MENTIONED = 1.5
@@ -79,8 +80,10 @@ def score_leaves(leaves: Leaves, asked: frozenset[bytes]) -> list[float]:
     total = _positions(len(leaves.path))
     odd: set[int] = set()
     for indices in by_path:
-        if indices:
+        if len(indices) > 1:
             _score_path(leaves, indices, total, odd)
+        elif indices:
+            total[indices[0]] += FIRST_OF_PATH + NEW + RARE_PATH
     _add_shapes(leaves, total)
     _add_beside_odd(leaves, total, odd)
     _add_failures(leaves, total)
@@ -91,12 +94,10 @@ def score_leaves(leaves: Leaves, asked: frozenset[bytes]) -> list[float]:
 
 
 def _positions(size: int) -> list[float]:
-    late = size - max(1, int(LATE_SHARE * size))
-    out = []
-    for index in range(size):
-        place = index / size
-        out.append(EARLY * (1.0 - place) ** EARLY_POWER + LATER * place**3)
-    for index in range(late, size):
+    steps = [i / POSITION_STEPS for i in range(POSITION_STEPS)]
+    worth = [EARLY * (1.0 - place) ** EARLY_POWER + LATER * place**3 for place in steps]
+    out = [worth[index * POSITION_STEPS // size] for index in range(size)]
+    for index in range(size - max(1, int(LATE_SHARE * size)), size):
         out[index] += LATE
     return out
 

@@ -18,8 +18,6 @@ from math import log, sqrt
 from turngate.compress.stems import weigh
 from turngate.compress.units import Units
 
-#: Only the first instances of a skeleton are looked at closely; the rest can tell little that these don't.
-INSTANCES = 1
 #: So many lines of one skeleton count as head or tail.
 END_INSTANCES = 2
 RARE_SKELETON = 1.0
@@ -114,15 +112,9 @@ def _base(skeletons: list[bytes], counts: Counter[bytes]) -> list[float]:
 
 
 def _first_instances(skeletons: list[bytes]) -> list[int]:
-    """The indices of the first few units of each skeleton, ascending."""
-    seen: dict[bytes, int] = {}
-    out = []
-    for index, skeleton in enumerate(skeletons):
-        met = seen.get(skeleton, 0)
-        if met < INSTANCES:
-            seen[skeleton] = met + 1
-            out.append(index)
-    return out
+    """The index of the first unit of each skeleton, ascending."""
+    size = len(skeletons)
+    return sorted(dict(zip(reversed(skeletons), range(size - 1, -1, -1), strict=True)).values())
 
 
 def _add_openings(total: list[float], rows: dict[int, list[bytes]]) -> None:
@@ -168,23 +160,18 @@ def _failures(
     skeletons: list[bytes],
     counts: Counter[bytes],
 ) -> dict[int, float]:
-    """The failure part of each unit that has one: in full for the first of its kind, then less."""
-    by_skeleton: dict[bytes, float] = {}
-    met: Counter[bytes] = Counter()
-    out: dict[int, float] = {}
+    """The failure part of each unit that has one: in full for the first of its form, then less."""
     keys = failing.keys()
-    for index, row in rows.items():
-        if keys.isdisjoint(row):
-            continue
-        weight = max(failing[word] for word in row if word in failing)
-        skeleton = skeletons[index]
-        by_skeleton[skeleton] = max(weight, by_skeleton.get(skeleton, 0.0))
-        met[skeleton] += 1
-        out[index] = weight if met[skeleton] == 1 else weight / sqrt(counts[skeleton])
-    if any(counts[skeleton] > INSTANCES for skeleton in by_skeleton):
+    out = {
+        index: max(failing[word] for word in row if word in failing)
+        for index, row in rows.items()
+        if not keys.isdisjoint(row)
+    }
+    repeated = {skeleton: weight for index, weight in out.items() if counts[skeleton := skeletons[index]] > 1}
+    if repeated:
         for index, skeleton in enumerate(skeletons):
-            if index not in out and skeleton in by_skeleton:
-                out[index] = by_skeleton[skeleton] / sqrt(counts[skeleton])
+            if skeleton in repeated and index not in out:
+                out[index] = repeated[skeleton] / sqrt(counts[skeleton])
     return out
 
 

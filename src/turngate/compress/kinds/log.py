@@ -28,6 +28,8 @@ def recognise(sample: Sample) -> float:
     opens = sample.share(_STAMP)
     if opens >= 0.4:  # noqa: PLR2004 - multi-line messages leave many lines without one
         return 0.5 + 0.4 * opens
+    if not _TIME.search(sample.head):
+        return 0.0
     near = sum(1 for line in sample.lines if _TIME.search(line, 0, _NEAR_START_CHARS))
     return 0.55 if near >= 0.6 * max(1, len(sample.lines)) else 0.0
 
