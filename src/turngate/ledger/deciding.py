@@ -70,8 +70,9 @@ def decide(history: History, fresh: Sequence[Link], policy: Policy, store: Store
         row = known.get(text.call)
         if row is not None and not row.sha256:
             continue
-        if row is not None and row.sha256 in values:
-            edit: Edit | None = _edit(text, to_text(values[row.sha256]), row.origin)
+        value = to_text(values[row.sha256]) if row is not None and row.sha256 in values else ""
+        if row is not None and value and not _refers(value):
+            edit: Edit | None = _edit(text, value, row.origin)
         else:
             edit = _by_policy(text, policy.decide, store, out)
         if edit is not None:
@@ -138,6 +139,12 @@ def guarded(call: Callable[[], T], otherwise: T, faults: list[str]) -> T:
         faults.append(f"policy: {type(fault).__name__}")
         _log.warning("%s in a policy: the text passes as it came", type(fault).__name__)
         return otherwise
+
+
+def _refers(value: str) -> bool:
+    """Whether a value refers to earlier results, which need not stand in this history."""
+    found = marker.parse(value)
+    return found is not None and found.mode in {"same", "delta"}
 
 
 def _by_policy(text: _Text, decide: Decide | None, store: Store, out: Decided) -> Edit | None:

@@ -41,8 +41,14 @@ SERVER: Final[Mapping[str, Any]] = {
 
 def terms(settings: Settings) -> Terms:
     """What decides for all requests."""
-    version = f"{POLICY_VERSION} {settings.budget}"
-    return Terms(version, retrieve=settings.proxy.retrieve, adopt=settings.proxy.adopt, settings=settings)
+    proxy = settings.proxy
+    return Terms(
+        version=f"{POLICY_VERSION} {settings.budget}",
+        retrieve=proxy.retrieve,
+        adopt=proxy.adopt,
+        settings=settings,
+        refers=not proxy.window_tokens,
+    )
 
 
 @contextlib.asynccontextmanager

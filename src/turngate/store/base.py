@@ -210,6 +210,10 @@ class Store(Protocol):
         """Those of `refs` that this session may see, each with its full hash."""
         ...
 
+    def sessions_of(self, sha256: str) -> list[str]:
+        """The sessions that saw a content."""
+        ...
+
     def search(
         self,
         query: str,

@@ -173,6 +173,14 @@ def note(conn: Connection, sha256: str, sighting: Sighting, now: float) -> bool:
     return row is not None
 
 
+def sessions_of(conn: Connection, sha256: str) -> list[str]:
+    """The sessions that saw a content."""
+    rows = conn.execute(
+        "SELECT DISTINCT session FROM sighting JOIN content ON content = key WHERE sha256 = ?", (name(sha256),)
+    )
+    return [unname(session) for (session,) in rows]
+
+
 def turn(conn: Connection, session: str) -> int:
     """The session's turn; 0 before the first."""
     row = conn.execute("SELECT turn FROM session WHERE id = ?", (name(session),)).fetchone()

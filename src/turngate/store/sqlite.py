@@ -200,6 +200,11 @@ class SqliteStore:
         if not noted:
             raise UnknownContentError(f"the store holds no content {sha256!r} to note")
 
+    def sessions_of(self, sha256: str) -> list[str]:
+        """The sessions that saw a content."""
+        with store_errors(self.path), self._connections.reader() as conn:
+            return records.sessions_of(conn, sha256)
+
     @contextmanager
     def together(self) -> Iterator[None]:
         """A block in which this thread's writes are one transaction: durable when it ends, or none of them.

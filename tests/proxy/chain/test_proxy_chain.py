@@ -6,7 +6,7 @@ import itertools
 import json
 
 import pytest
-from conversations import LIST, LONG, body, loop, requests, result, user
+from conversations import LIST, LONG, body, call, loop, requests, result, user
 
 from turngate.proxy.chain.ask import Ask
 from turngate.wire import request_prefix, violations
@@ -149,3 +149,25 @@ def test_a_request_beside_the_conversation_decides_nothing_for_it(engine, wire):
     assert not titled.offered
     assert send(engine, wire, parts[0]).offered
     assert send(engine, wire, parts[1]).shortened == 1
+
+
+def test_the_same_result_again_is_said_to_be_that_of_the_earlier_call(engine, wire):
+    short = "\n".join(f"row {n} of the table holds {n * 7919 % 1000}" for n in range(40))
+    messages = [user(wire, "Look twice."), *call(wire, "call_0"), result(wire, "call_0", short)]
+    send(engine, wire, messages[:1])
+    first = send(engine, wire, messages)
+    again = [*messages, *call(wire, "call_1"), result(wire, "call_1", short)]
+    second = send(engine, wire, again)
+    assert first.shortened == 0
+    assert second.shortened == 1
+    assert extends(prefixes([first, second], wire))
+    assert second.body.count(b"row 17 of the table") == 1
+
+
+def test_a_result_is_shown_anew_where_the_earlier_one_is_gone(engine, wire):
+    short = "\n".join(f"row {n} of the table holds {n * 7919 % 1000}" for n in range(40))
+    messages = [user(wire, "Look twice."), *call(wire, "call_0"), result(wire, "call_0", short)]
+    send(engine, wire, messages[:1])
+    send(engine, wire, messages)
+    compacted = [user(wire, "Look twice."), *call(wire, "call_1"), result(wire, "call_1", short)]
+    assert send(engine, wire, compacted).body.count(b"row 17 of the table") == 1

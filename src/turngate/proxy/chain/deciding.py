@@ -16,6 +16,7 @@ from turngate.ledger.edits import Edit, byte_edits, splice_bytes
 from turngate.proxy.chain import replies, tool
 from turngate.proxy.chain.held import Held
 from turngate.proxy.chain.spelling import unmarked
+from turngate.proxy.chain.standing import StandingResults
 from turngate.proxy.chain.work import Work, runs
 from turngate.proxy.jsontext import loads
 from turngate.store import to_bytes
@@ -54,6 +55,8 @@ class Terms:
     """Whether a history that began elsewhere is treated as one that begins now."""
     settings: Settings
     """The gate's settings."""
+    refers: bool = True
+    """Whether a result may refer to earlier ones; not where a window may take these out of view."""
 
 
 def root(work: Work, terms: Terms) -> None:
@@ -104,7 +107,7 @@ def decide(
     if not fresh:
         return
     active = bool(work.tool) and tool.permitted(work.reading)
-    asked = _asked(work, session) if active else None
+    asked = _asked(work, session, refers=terms.refers) if active else None
     decided = deciding.decide(work.history(), fresh, Policy(terms.version, asked), store, work.root)
     work.faults += decided.faults
     work.calls = decided.calls
@@ -134,8 +137,9 @@ def without_store(work: Work, terms: Terms) -> None:
     work.held |= work.new
 
 
-def _asked(work: Work, session: Session) -> Callable[[ToolResult, str], str]:
+def _asked(work: Work, session: Session, *, refers: bool) -> Callable[[ToolResult, str], str]:
     asked: list[str | None] = []
+    standing = StandingResults(work) if refers else {}
 
     def question(text: str) -> str | None:
         if len(text) < _LEAST_CHARS:
@@ -155,6 +159,7 @@ def _asked(work: Work, session: Session) -> Callable[[ToolResult, str], str]:
             failed=result.failed,
             call_id=result.call_id,
             question=question(text),
+            in_view=standing,
         )
 
     return shown

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import logging
 import secrets
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 REST_SECONDS: Final = 1.0
 #: Sessions of which it is remembered what they were shown.
 _SESSIONS: Final = 1_000
+#: Sessions that do not share a lock, mostly.
+_TURNS: Final = 64
 #: Where the key of the scopes is kept.
 _KEY_SESSION: Final = "proxy"
 _KEY_ROOM: Final = "scope key"
@@ -50,6 +53,7 @@ class Engine:
         self._terms = terms
         self._memory = memory or Memory()
         self._shown: Recent[str, frozenset[str]] = Recent(_SESSIONS)
+        self._turns = tuple(threading.Lock() for _ in range(_TURNS))
         self._rests_until = 0.0
         self._secret: bytes | None = None
         #: Whether the store could be used when it was last tried.
@@ -207,8 +211,9 @@ class Engine:
             self._take_replies(store.ledger.load(replies), replies)
         work.broken = _break(work)
         settled: dict[bytes, Held] = {}
-        # One transaction for the originals and for what is sent in their place.
-        with store.together():
+        # One transaction for the originals and for what is sent in their place. Two requests of one session
+        # take turns, or each would wait for what the other holds: the session's own lock, and the store's.
+        with self._turns[hash(work.session) % len(self._turns)], store.together():
             if fresh:
                 session = self._gate.session(work.session)
                 deciding.decide(work, self._terms, session, store, self._memory.replies.get)

@@ -168,6 +168,15 @@ def compose(work: Work) -> Composed:
     return Composed(out, tuple(ends), single)
 
 
+def sent(work: Work, at: int) -> bytes:
+    """What is sent in the place of a message that is not new, with what was put before it."""
+    before = work.before
+    if before is not None and at < work.common:
+        start = before.out_ends[at - 1] if at else _head_bytes(before)
+        return before.out[start : before.out_ends[at]].strip(b", \t\r\n")
+    return _piece(work, at)
+
+
 def _beginning(work: Work, place: int | None) -> tuple[list[bytes], list[int]]:
     """What stands before the first message that is not common, and the ends of those before it."""
     before, common = work.before, work.common
