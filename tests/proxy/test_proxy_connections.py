@@ -35,6 +35,13 @@ async def before(base, folder, **proxy):
 
 
 @asynccontextmanager
+async def through(upstream, folder, **proxy):
+    """The same with an upstream that is yet to be started, and a client."""
+    async with upstream as base, before(base, folder, **proxy) as (url, shared), ClientSession() as client:
+        yield url, shared, client
+
+
+@asynccontextmanager
 async def raw_upstream(answer):
     """A server that answers each connection's first request with these bytes and hangs up."""
 
@@ -48,6 +55,10 @@ async def raw_upstream(answer):
     server = await asyncio.start_server(serve_one, "127.0.0.1", 0, limit=2**20)
     async with server:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+async def nothing(_):
+    return web.Response()
 
 
 @asynccontextmanager
@@ -71,6 +82,11 @@ async def talk(url, data):
     return got
 
 
+async def collect(reply, into):
+    async for piece in reply.content.iter_any():
+        into.append(piece)
+
+
 async def lives(url):
     async with ClientSession() as client, client.get(f"{url}/health") as answer:
         return answer.status == 200
@@ -84,6 +100,7 @@ NO_HTTP = {
     "a header without an end": OK + b"X-Long: " + b"x" * 200_000 + b"\r\n\r\n",
     "a header without a name": OK + b": x\r\n\r\n",
     "two lengths": OK + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+    "a chunk that is none": OK + b"Transfer-Encoding: chunked\r\n\r\n5\r\ndata:\r\nzz\r\n",
     "less than it said": OK + b"Content-Length: 50\r\n\r\nonly this",
 }
 
@@ -93,33 +110,12 @@ NO_HTTP = {
 def test_an_upstream_that_speaks_no_http_is_502_in_the_providers_shape(name, body, tmp_path):
     async def work():
         async with (
-            raw_upstream(NO_HTTP[name]) as base,
-            before(base, tmp_path) as (url, _),
-            ClientSession() as client,
+            through(raw_upstream(NO_HTTP[name]), tmp_path) as (url, _, client),
+            client.post(url + CHAT, data=body) as answer,
         ):
-            async with client.post(url + CHAT, data=body) as answer:
-                assert answer.status == 502
-                assert {"message", "type", "param", "code"} == set((await answer.json())["error"])
+            assert answer.status == 502
+            assert {"message", "type", "param", "code"} == set((await answer.json())["error"])
             assert await lives(url)
-
-    asyncio.run(work())
-
-
-@pytest.mark.parametrize("body", [ASK, WITH_TOOLS])
-def test_a_chunk_that_is_none_breaks_the_reply_off(body, tmp_path):
-    answer = OK + b"Content-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n5\r\ndata:\r\nzz\r\n"
-
-    async def work():
-        async with (
-            raw_upstream(answer) as base,
-            before(base, tmp_path) as (url, shared),
-            ClientSession() as client,
-        ):
-            with pytest.raises(ClientPayloadError):
-                async with client.post(url + CHAT, data=body) as reply:
-                    await reply.read()
-            assert await lives(url)
-            assert shared.metrics.sums()["faults"] == 1
 
     asyncio.run(work())
 
@@ -136,26 +132,31 @@ def test_all_that_came_before_a_cut_reaches_the_client(tmp_path):
         return out
 
     async def work():
-        got = b""
-        async with handled(handler) as base, before(base, tmp_path) as (url, _), ClientSession() as client:
-            async with client.post(url + CHAT, data=ASK) as reply:
-                with pytest.raises(ClientPayloadError):
-                    while True:
-                        got += await reply.content.readany()
-        assert got == b"".join(pieces)
+        got = []
+        async with (
+            through(handled(handler), tmp_path) as (url, _, client),
+            client.post(url + CHAT, data=ASK) as reply,
+        ):
+            with pytest.raises(ClientPayloadError):
+                await collect(reply, got)
+        assert b"".join(got) == b"".join(pieces)
 
     asyncio.run(work())
 
 
 def test_plain_http_behind_https_is_502(tmp_path):
+    @asynccontextmanager
+    async def misnamed():
+        async with handled(nothing) as base:
+            yield base.replace("http:", "https:")
+
     async def work():
         async with (
-            raw_upstream(OK + b"\r\n") as base,
-            before(base.replace("http:", "https:"), tmp_path) as (url, _),
+            through(misnamed(), tmp_path) as (url, _, client),
+            client.post(url + CHAT, data=ASK) as answer,
         ):
-            async with ClientSession() as client, client.post(url + CHAT, data=ASK) as answer:
-                assert answer.status == 502
-                assert "no connection to the upstream" in (await answer.json())["error"]["message"]
+            assert answer.status == 502
+            assert "no connection to the upstream" in (await answer.json())["error"]["message"]
 
     asyncio.run(work())
 
@@ -181,12 +182,14 @@ def test_each_piece_of_a_stream_is_there_before_the_next_one_is_sent(body, tmp_p
         return out
 
     async def work():
-        async with handled(handler) as base, before(base, tmp_path) as (url, _), ClientSession() as client:
-            async with client.post(url + CHAT, data=body) as reply:
-                for number in range(5):
-                    assert await reply.content.readuntil(b"\n\n") == b'data: {"n":%d}\n\n' % number
-                    seen.put_nowait(number)
-                assert await reply.content.read() == b""
+        async with (
+            through(handled(handler), tmp_path) as (url, _, client),
+            client.post(url + CHAT, data=body) as reply,
+        ):
+            for number in range(5):
+                assert await reply.content.readuntil(b"\n\n") == b'data: {"n":%d}\n\n' % number
+                seen.put_nowait(number)
+            assert await reply.content.read() == b""
 
     asyncio.run(work())
 
@@ -205,9 +208,11 @@ def test_each_piece_of_an_upload_is_there_before_the_next_one_is_sent(tmp_path):
             assert await asyncio.wait_for(seen.get(), 10) == b"%d" % number
 
     async def work():
-        async with handled(handler) as base, before(base, tmp_path) as (url, _), ClientSession() as client:
-            async with client.post(f"{url}/v1/files", data=pieces()) as reply:
-                assert await reply.read() == b"done"
+        async with (
+            through(handled(handler), tmp_path) as (url, _, client),
+            client.post(f"{url}/v1/files", data=pieces()) as reply,
+        ):
+            assert await reply.read() == b"done"
 
     asyncio.run(work())
 
@@ -262,7 +267,7 @@ def test_a_client_that_goes_before_the_answer_ends_the_upstreams_work(body, tmp_
         return web.Response()
 
     async def work():
-        async with handled(handler) as base, before(base, tmp_path) as (url, _), ClientSession() as client:
+        async with through(handled(handler), tmp_path) as (url, _, client):
             asking = asyncio.create_task(client.post(url + CHAT, data=body))
             await asyncio.wait_for(asked.wait(), 10)
             asking.cancel()
@@ -275,7 +280,7 @@ def test_a_client_that_goes_before_the_answer_ends_the_upstreams_work(body, tmp_
 @pytest.mark.parametrize("path", ["/v1/files", CHAT])
 def test_a_client_that_goes_in_the_middle_of_its_request_harms_nobody(path, tmp_path):
     async def work():
-        async with handled(lambda _: None) as base, before(base, tmp_path) as (url, _):
+        async with handled(nothing) as base, before(base, tmp_path) as (url, _):
             host, _, port = url.removeprefix("http://").partition(":")
             for _ in range(3):
                 _, writer = await asyncio.open_connection(host, int(port))
@@ -294,9 +299,12 @@ ODD_REQUESTS = {
     "a header without an end": b"GET /v1/models HTTP/1.1\r\nHost: x\r\nX: " + b"x" * 200_000 + b"\r\n\r\n",
     "two lengths": b"POST /v1/files HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
     "length and chunks": (
-        b"POST /v1/files HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+        b"POST /v1/files HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n"
+        b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
     ),
-    "a chunk that is none": b"POST /v1/files HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n\r\n",
+    "a chunk that is none": (
+        b"POST /v1/files HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n\r\n"
+    ),
 }  # fmt: skip
 
 
@@ -337,8 +345,8 @@ def test_a_client_that_waits_to_be_told_to_go_on_is_told(tmp_path):
             host, _, port = url.removeprefix("http://").partition(":")
             for path in (CHAT, "/v1/files"):
                 reader, writer = await asyncio.open_connection(host, int(port))
-                head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(ASK)}\r\nExpect: 100-continue\r\n"
-                writer.write(head.encode() + b"Connection: close\r\n\r\n")
+                head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(ASK)}\r\n"
+                writer.write(head.encode() + b"Expect: 100-continue\r\nConnection: close\r\n\r\n")
                 assert (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 10)).startswith(b"HTTP/1.1 100")
                 writer.write(ASK)
                 assert (await asyncio.wait_for(reader.read(), 10)).endswith(ASK)
@@ -354,8 +362,7 @@ HEADS = {
     "own reason": ("GET", b"HTTP/1.1 299 Rather Fine\r\nContent-Length: 0\r\nX-A: 1\r\n\r\n"),
     "no type": ("GET", OK + b"Content-Length: 2\r\nX-A: 1\r\n\r\nhi"),
     "until the end": ("GET", OK + b"X-A: 1\r\n\r\nhi there"),
-    "cookies": ("GET", OK + b"Content-Length: 0\r\nSet-Cookie: a=b\r\nSet-Cookie: c=d; Path=/\r\nX-A: 1\r\n\r\n"),
-    "latin-1": ("GET", OK + b"Content-Length: 0\r\nX-Name: caf\xe9\r\nX-A: 1\r\n\r\n"),
+    "cookies": ("GET", OK + b"Content-Length: 0\r\nSet-Cookie: a=b\r\nSet-Cookie: c=d; Path=/\r\n\r\n"),
 }  # fmt: skip
 
 
@@ -388,8 +395,8 @@ def test_request_headers_of_any_spelling_pass(tmp_path):
     async def work():
         async with handled(handler) as base, before(base, tmp_path) as (url, _):
             line = (
-                b"GET /v1/models HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-oDD-Case: 1\r\nX-Two: a\r\nX-Two: b\r\n"
-                b"X-Utf: caf\xc3\xa9\r\nX-Long: " + b"x" * 20_000 + b"\r\n\r\n"
+                b"GET /v1/models HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-oDD-Case: 1\r\n"
+                b"X-Two: a\r\nX-Two: b\r\nX-Utf: caf\xc3\xa9\r\nX-Long: " + b"x" * 20_000 + b"\r\n\r\n"
             )
             assert (await talk(url, line)).startswith(OK)
 
@@ -401,14 +408,14 @@ def test_request_headers_of_any_spelling_pass(tmp_path):
     assert {name.lower() for name, _ in seen} == {b"host", b"x-odd-case", b"x-two", b"x-utf", b"x-long"}
 
 
-def test_a_request_header_in_no_known_spelling_is_refused_not_fatal(tmp_path):
+def test_headers_that_are_no_utf8_break_nothing(tmp_path):
     async def work():
-        async with handled(lambda _: None) as base, before(base, tmp_path) as (url, _):
+        answer = OK + b"Content-Length: 2\r\nX-Name: caf\xe9\r\n\r\nhi"
+        async with raw_upstream(answer) as base, before(base, tmp_path) as (url, _):
             line = b"GET /v1/models HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Name: caf\xe9\r\n\r\n"
             got = await talk(url, line)
-            assert got.split(b" ")[1] == b"400"
-            assert "message" in json.loads(got.partition(b"\r\n\r\n")[2])["error"]
-            assert await lives(url)
+            assert got.startswith(OK)
+            assert got.endswith(b"\r\n\r\nhi")
 
     asyncio.run(work())
 
@@ -445,7 +452,7 @@ def test_connections_are_used_again_and_a_closed_one_is_replaced(tmp_path):
         return out
 
     async def work():
-        async with handled(handler) as base, before(base, tmp_path) as (url, _), ClientSession() as client:
+        async with through(handled(handler), tmp_path) as (url, _, client):
             for path in ("/v1/a", CHAT, "/v1/last", CHAT, "/v1/b"):
                 async with client.post(url + path, data=ASK) as reply:
                     assert (reply.status, await reply.read()) == (200, b"{}")
@@ -465,13 +472,11 @@ def test_a_fault_of_ours_in_the_middle_of_a_reply_looks_like_no_end(tmp_path, mo
 
     async def work():
         async with (
-            handled(lambda _: None) as base,
-            before(base, tmp_path) as (url, _),
-            ClientSession() as client,
+            through(handled(nothing), tmp_path) as (url, _, client),
+            client.post(url + CHAT, data=ASK) as reply,
         ):
-            async with client.post(url + CHAT, data=ASK) as reply:
-                with pytest.raises(ClientPayloadError):
-                    await reply.read()
+            with pytest.raises(ClientPayloadError):
+                await reply.read()
             assert await lives(url)
 
     asyncio.run(work())

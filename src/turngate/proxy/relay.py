@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterable
+from collections.abc import AsyncIterable, Iterable
 from typing import TYPE_CHECKING, Final
 
 from aiohttp import ClientError, web
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 Headers = list[tuple[str, str]]
 
-#: What belongs to one connection only (RFC 9110, 7.6.1), and what is named anew on the next one.
+#: What belongs to one connection only (RFC 9110, 7.6.1), and what is named or asked anew on the next one.
 _HOP_BY_HOP: Final = frozenset({
     "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te",
-    "trailer", "transfer-encoding", "upgrade", "host",
+    "trailer", "transfer-encoding", "upgrade", "host", "expect",
 })  # fmt: skip
 #: What speaks of a body that was read and is sent in another form.
-_OF_BODY: Final = frozenset({"content-length", "content-encoding", "expect"})
+_OF_BODY: Final = frozenset({"content-length", "content-encoding"})
 #: Replies up to this size are relayed in one piece.
 _AT_ONCE_BYTES: Final = 64 * 1024
 
@@ -45,7 +45,7 @@ def request_headers(request: web.Request, *, decoded: bool = False, readable: bo
     drop = _HOP_BY_HOP | _named(request.headers.get("Connection", ""))
     drop |= _OF_BODY if decoded else frozenset()
     drop |= {"accept-encoding"} if readable else frozenset()
-    kept = [(name, value) for name, value in request.headers.items() if name.lower() not in drop]
+    kept = _spelled(request.raw_headers, drop)
     return [*kept, ("Accept-Encoding", "identity")] if readable else kept
 
 
@@ -53,7 +53,15 @@ def response_headers(response: ClientResponse, *, read: bool = False) -> Headers
     """The upstream's headers for the client; `read`: its body is another one now."""
     drop = _HOP_BY_HOP | _named(response.headers.get("Connection", ""))
     drop |= _OF_BODY if read else frozenset()
-    return [(name, value) for name, value in response.headers.items() if name.lower() not in drop]
+    return _spelled(response.raw_headers, drop)
+
+
+def _spelled(raw: Iterable[tuple[bytes, bytes]], drop: frozenset[str]) -> Headers:
+    """Headers as they were spelled, which aiohttp's own view of them is not always (``ETag``)."""
+    pairs = ((name.decode("utf-8", "replace"), value) for name, value in raw)
+    return [
+        (name, value.decode("utf-8", "surrogateescape")) for name, value in pairs if name.lower() not in drop
+    ]
 
 
 def _named(connection: str) -> frozenset[str]:
