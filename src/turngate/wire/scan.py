@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import orjson
@@ -126,15 +127,7 @@ _CLOSER = {"object": b"}", "array": b"]"}
 _BLANK = b" \t\n\r"
 _BLANKS = re.compile(_SPACE)
 
-# What follows is for JSON that is known to be valid.
 _KINDS: dict[int, Kind] = {ord(sign): kind for kind, signs in _STARTS.items() for sign in signs}
-_SKIPPED = rb"(?:" + _LOOSE + rb'|[^\[\]{}", \t\n\r]++|' + _nested(_LEVELS) + rb")"
-_SKIP = re.compile(_SKIPPED, re.DOTALL)
-_ITEM = re.compile(_SPACE + rb"(" + _SKIPPED + rb")" + _SPACE + rb"([,\]])", re.DOTALL)
-_MEMBER = re.compile(
-    _SPACE + rb"(" + _LOOSE + rb")" + _SPACE + rb":" + _SPACE
-    + rb"(?:\[|(" + _SKIPPED + rb")" + _SPACE + rb"([,}]))", re.DOTALL
-)  # fmt: skip
 #: A body beyond this that is no JSON is not read strictly only to say where: that takes seconds and memory.
 _LARGE_BYTES = 1 << 18
 #: Words in the fast parser's complaints about what is JSON nevertheless.
@@ -144,6 +137,30 @@ _MAX_LEVELS = 100_000
 #: More digits than the fast parser keeps of a whole number.
 _LONG_NUMBER = re.compile(rb"[0-9]{19}")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class _Strides:
+    """Patterns that pass over a value at a stroke, in JSON that is known to be valid."""
+
+    value: re.Pattern[bytes]
+    item: re.Pattern[bytes]
+    """1: an array's element. 2: what follows it."""
+    member: re.Pattern[bytes]
+    """1: the key. 2: the value, but of an array only its bracket is matched. 3: what follows it."""
+
+
+@cache
+def _strides() -> _Strides:
+    """Compiled when first asked for: that takes as long as everything else that is imported here."""
+    value = rb"(?:" + _LOOSE + rb'|[^\[\]{}", \t\n\r]++|' + _nested(_LEVELS) + rb")"
+    behind = rb"(" + value + rb")" + _SPACE
+    key = _SPACE + rb"(" + _LOOSE + rb")" + _SPACE + rb":" + _SPACE
+    return _Strides(
+        re.compile(value, re.DOTALL),
+        re.compile(_SPACE + behind + rb"([,\]])", re.DOTALL),
+        re.compile(key + rb"(?:\[|" + behind + rb"([,}]))", re.DOTALL),
+    )
 
 
 def scan(body: bytes) -> Node:
@@ -172,7 +189,7 @@ def scan_value(body: bytes, at: int) -> tuple[Node, int]:
         WireError: if no complete JSON value stands there; the message gives the byte offset.
     """
     start = _skip_space(body, at)
-    match = _SKIP.match(body, start)
+    match = _strides().value.match(body, start)
     if match is not None and _is_plain(raw := match[0]):
         return _folded(raw, 0, len(raw), start), match.end()
     return _strictly(body, start)
@@ -215,10 +232,11 @@ def _unfolded(source: bytes, start: int, base: int) -> Node:
 
 def _open_array(source: bytes, start: int, base: int) -> tuple[Node, int]:
     node = Node("array", start + base, 0)
+    pattern = _strides().item
     empty = _EMPTY["array"].match(source, start + 1)
     at, sign = (empty.end(), b"]") if empty else (start + 1, b",")
     while sign == b",":
-        match = _ITEM.match(source, at)
+        match = pattern.match(source, at)
         if match is None:
             raise _DeepError
         node.items.append(_folded(source, *match.span(1), base))
@@ -243,7 +261,7 @@ def _open_member(source: bytes, at: int, base: int) -> tuple[Member, int, bytes]
 
     An array is opened along with it, to pass over a long one only once.
     """
-    match = _MEMBER.match(source, at)
+    match = _strides().member.match(source, at)
     if match is None:
         raise _DeepError
     key, begin = _decode(source, *match.span(1)), match.start(1) + base
