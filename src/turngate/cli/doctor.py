@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 #: Extra -> the module that it brings.
 EXTRAS = {"tokens": "bpe_openai"}
-PACKAGES = ("aiohttp", "backports-zstd", "click", "genai-prices", "orjson", "platformdirs", "rich")
+PACKAGES = ("aiohttp", "backports-zstd", "brotli", "click", "genai-prices", "orjson", "platformdirs", "rich")
 
 OK, NOTE, PROBLEM = "ok", "note", "problem"
 _STYLES = {OK: "green", NOTE: "yellow", PROBLEM: "red"}
