@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from turngate import marker
 from turngate.errors import RetrieveError
 from turngate.gate import Gate
 from turngate.hermes import checks, contract, hooks, plugin, smoke, tools
@@ -20,7 +21,7 @@ from turngate.hermes.files import read_confined
 from turngate.hermes.host import Host, _of_this_process, fail_open, host, using
 from turngate.hermes.result import MARKER_KEY, output_of, with_shown
 from turngate.hermes.schemas import NAMES, offered, schema
-from turngate.hermes.view import View, view_of
+from turngate.hermes.view import Results, View, view_of
 from turngate.settings import DEFAULT_HERMES_TOOLS, HermesSettings, Settings, load
 from turngate.tokens import count_exact
 
@@ -425,3 +426,50 @@ def test_every_setting_of_the_plugin_can_come_from_the_environment():
     )
     assert known.context_engine
     assert known.hermes.tools == ("retrieve", "search", "stats")
+
+
+class TestResultsInView:
+    """A result is shown by reference only to those that the last request had in view as they were shown."""
+
+    FILE = "".join(f"    x_{n} = compute(x_{n - 1}, {n * 37 % 101})\n" for n in range(1, 81))
+
+    def read(self, call):
+        result = json.dumps({"content": self.FILE, "total_lines": 80})
+        shown = hooks.transform_tool_result(
+            tool_name="read_file", args={"path": "a.py"}, result=result, session_id="s", tool_call_id=call
+        )
+        return result if shown is None else shown
+
+    def request(self, **contents):
+        messages = [
+            {"role": "tool", "tool_call_id": call, "content": text} for call, text in contents.items()
+        ]
+        hooks.pre_api_request(session_id="s", request_messages=[{"role": "user", "content": "go"}, *messages])
+
+    def test_a_file_that_stands_in_the_last_request_is_named(self, here):
+        first = self.read("c1")
+        assert json.loads(first)["content"] == self.FILE
+        self.request(c1=first)
+        again = json.loads(self.read("c2"))
+        assert marker.parse(again["content"]).get("of") == "c1"
+        assert again["total_lines"] == 80
+
+    def test_one_that_the_host_has_cleared_or_dropped_is_shown_anew(self, here):
+        self.request(c1=self.read("c1"))
+        self.request(c1="[cleared]")
+        assert json.loads(self.read("c2"))["content"] == self.FILE
+        self.request()
+        assert json.loads(self.read("c3"))["content"] == self.FILE
+
+    def test_of_calls_that_run_side_by_side_none_is_named(self, here):
+        self.request()
+        assert self.read("c1") == self.read("c2")
+
+    def test_of_an_object_an_object_is_left(self, here):
+        result = json.dumps({"rows": [{"id": n, "name": f"row {n}"} for n in range(18)]})
+        call = {"tool_name": "web", "args": {}, "result": result, "session_id": "s"}
+        assert hooks.transform_tool_result(**call, tool_call_id="c1") is None
+        self.request(c1=result)
+        shown = json.loads(hooks.transform_tool_result(**call, tool_call_id="c2"))
+        assert marker.parse(shown[MARKER_KEY]).mode == "same"
+        assert Results([{"role": "tool", "tool_call_id": "c1", "content": result}])["c1"] == result

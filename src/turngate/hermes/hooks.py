@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from turngate.hermes.host import Host, fail_open, host
 from turngate.hermes.result import output_of, with_shown
-from turngate.hermes.view import View, view_of
+from turngate.hermes.view import Results, View, view_of
 from turngate.store import redact
 
 if TYPE_CHECKING:
@@ -159,6 +159,7 @@ def transform_tool_result(
         failed=failed,
         call_id=tool_call_id,
         question=here.talk(session_id).question,
+        in_view=here.talk(session_id).results,
     )
     return None if shown is output.text else with_shown(result, output, shown)
 
@@ -176,7 +177,9 @@ def pre_api_request(
     if not session_id or not request_messages:
         return
     here = host()
-    _look(here, here.session(session_id, turn_id=turn_id, task_id=task_id), view_of(request_messages))
+    session = here.session(session_id, turn_id=turn_id, task_id=task_id)
+    here.talk(session_id).results = Results(request_messages)
+    _look(here, session, view_of(request_messages))
 
 
 @fail_open

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from turngate import settings as settings_module
 from turngate.gate import Gate
-from turngate.hermes.view import View
+from turngate.hermes.view import Results, View
 
 if TYPE_CHECKING:
     from turngate.session import Session
@@ -47,6 +47,8 @@ class Talk:
     """The user's message, where it is short enough to be a question."""
     view: View = field(default_factory=View)
     """What the last request had in view."""
+    results: Results = field(default_factory=Results)
+    """The tools' outputs that the last request had in view."""
     rewrites: int = 0
     """How often the host took something out of view."""
     requests: int = 0

@@ -59,7 +59,8 @@ def with_shown(result: str, output: Output, shown: str) -> str:
         return splice(body, {output.path: shown}).decode("utf-8", "surrogatepass")
     line, _, rest = shown.partition("\n")
     if not _object(rest):
-        return shown
+        # A reference to earlier results has no object of its own.
+        return f"{{{_spelled(MARKER_KEY)}: {_spelled(shown)}}}" if _object(result) else shown
     return f"{{{_spelled(MARKER_KEY)}: {_spelled(line)}, {rest.lstrip()[1:].lstrip()}"
 
 

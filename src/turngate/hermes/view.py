@@ -5,12 +5,13 @@ Each message is known by a hash of its text, so that a long history costs no mor
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from turngate import marker
+from turngate.hermes.result import output_of
 
 #: The texts of so many messages are looked into once.
 _KNOWN_TEXTS = 4_096
@@ -37,6 +38,29 @@ def view_of(messages: Iterable[Mapping[str, Any]]) -> View:
     texts = [_text(message) for message in messages if message.get("role") != "system"]
     found = frozenset(ref for text in texts for ref in _markers(text))
     return View(tuple(map(hash, texts)), found)
+
+
+class Results(Mapping[str, str]):
+    """The outputs of tools among a request's messages, by call id. Read when asked for."""
+
+    def __init__(self, messages: Iterable[Mapping[str, Any]] = ()) -> None:
+        self._contents: dict[str, str] = {
+            str(message.get("tool_call_id")): _text(message)
+            for message in messages
+            if message.get("role") == "tool" and message.get("tool_call_id")
+        }
+
+    def __getitem__(self, call: str) -> str:
+        return output_of(self._contents[call]).text
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._contents)
+
+    def __len__(self) -> int:
+        return len(self._contents)
+
+    def __contains__(self, call: object) -> bool:
+        return call in self._contents
 
 
 def _text(message: Mapping[str, Any]) -> str:
