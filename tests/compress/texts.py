@@ -39,6 +39,14 @@ ODD_LINES = [
     "temperature exceeds limit",
     "rollback completed",
     "assertion failed: left == right",
+    "conexión rechazada por el servidor",
+    "отказано в доступе",
+    "연결이 거부되었습니다",
+    "تعذر الاتصال بالخادم",
+    "panic: runtime error: index out of range [5] with length 3",
+    "OOMKilled",
+    "quota used up, no more writes",
+    "checksum mismatch: expected 0a1b2c3d, got 4e5f6071",
 ]
 
 
