@@ -8,6 +8,8 @@ import sys
 #: Each is a module of this package with `main(argv)`, which prints its figures and returns an exit code.
 BENCHES = {
     "fidelity": "DIR: tokens saved, probes in view, what is found again, faithfulness, speed",
+    "even": "DIR: values drawn evenly over each file that are in view, by kind and by third of the file",
+    "kinds": "DIR: what outputs are taken for, by folder, and how long it takes to tell",
     "rival": "DIR: the same for headroom-ai and for first-and-last, with the ratios",
     "replay": "DIR: what recorded sessions would have cost, under four arms at four providers",
     "turn": "what the injected block costs in time and in bytes, early and late in a session",
@@ -23,7 +25,7 @@ BENCHES = {
 }
 #: What `all` leaves out: it installs another package of half a gigabyte.
 ON_REQUEST = {"rival"}
-NEED_CORPUS = {"fidelity", "prefix", "replay", "rival", "tokens"}
+NEED_CORPUS = {"even", "fidelity", "kinds", "prefix", "replay", "rival", "tokens"}
 #: These do more with one.
 TAKE_CORPUS = NEED_CORPUS | {"ledger", "window"}
 
