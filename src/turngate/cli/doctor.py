@@ -23,12 +23,14 @@ from turngate.cli.tables import console, size
 from turngate.errors import SettingsError, StoreError
 from turngate.gate import Gate
 from turngate.hermes.smoke import MODES
+from turngate.proxy.access import is_loopback
+from turngate.proxy.health import alive
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from turngate.cli.app import Given
-    from turngate.settings import Settings
+    from turngate.settings import ProxySettings, Settings
 
 #: Extra -> the module that it brings.
 EXTRAS = {"tokens": "bpe_openai"}
@@ -91,6 +93,7 @@ def _examine(given: Given, hermes_home: Path) -> Iterator[Finding]:
         return
     yield from _settings(given, settings)
     yield from (Finding(NOTE, what, remedy) for what, remedy in advice(hermes_home, settings))
+    yield _proxy(settings.proxy)
     gate = Gate.open(settings=settings)
     yield from _data_dir(gate.path)
     if gate.path.exists():
@@ -145,6 +148,15 @@ def _value(settings: Settings, key: str) -> str:
     for part in key.split("."):
         value = getattr(value, part)
     return ", ".join(value) if isinstance(value, tuple) else str(value)
+
+
+def _proxy(settings: ProxySettings) -> Finding:
+    """Whether one answers where `turngate proxy` would listen."""
+    host = settings.host if is_loopback(settings.host) else "127.0.0.1"
+    url = f"http://[{host}]:{settings.port}" if ":" in host else f"http://{host}:{settings.port}"
+    if alive(url):
+        return Finding(OK, f"a proxy answers at {url}")
+    return Finding(OK, f"no proxy answers at {url}", "turngate proxy, if wanted")
 
 
 def _data_dir(path: Path) -> Iterator[Finding]:

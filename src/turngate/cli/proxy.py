@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
     from turngate.cli.app import Given
 
-#: Option -> (setting of section [proxy], its type, what it says).
-_OPTIONS: tuple[tuple[str, str, Any, str], ...] = (
+#: Option, setting of section [proxy], its type, what it says.
+_Option: TypeAlias = tuple[str, str, Any, str]
+_OPTIONS: tuple[_Option, ...] = (
     ("--host", "host", str, "Address to listen at. Default: 127.0.0.1; any other needs proxy.token."),
     ("--port", "port", click.IntRange(0, 65_535), "Port to listen at; 0: any free one. Default: 8787."),
     ("--openai-upstream", "openai_upstream", str, "Base URL of the OpenAI-compatible upstream."),
@@ -27,8 +28,8 @@ _OPTIONS: tuple[tuple[str, str, Any, str], ...] = (
 )
 
 
-def _options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option, name, kind, says in reversed(_OPTIONS):
+def _options(command: Callable[..., Any], table: tuple[_Option, ...] = _OPTIONS) -> Callable[..., Any]:
+    for option, name, kind, says in reversed(table):
         command = click.option(option, name, type=kind, help=says)(command)
     return click.option(
         "--store",
@@ -36,6 +37,11 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
         metavar="URL",
         help="Shared store: postgresql://… Default: the database on disk.",
     )(command)
+
+
+def _options_of_run(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The same but where it listens: that is for the one command to know."""
+    return _options(command, tuple(row for row in _OPTIONS if row[1] not in {"host", "port"}))
 
 
 def _overrides(given: dict[str, Any]) -> dict[str, Any]:
@@ -66,7 +72,7 @@ def proxy(given: Given, /, tied: int | None, **options: Any) -> None:
     short_help="Run a command behind a proxy of its own.",
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
 )
-@_options
+@_options_of_run
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.pass_obj
 def run(given: Given, /, command: tuple[str, ...], **options: Any) -> int:
@@ -91,5 +97,5 @@ def run(given: Given, /, command: tuple[str, ...], **options: Any) -> int:
 def _spelled(options: dict[str, Any]) -> list[str]:
     """The options again, as words."""
     names = {name: option for option, name, _, _ in _OPTIONS} | {"store_url": "--store"}
-    given = ((names[name], value) for name, value in options.items() if value is not None and name != "port")
+    given = ((names[name], value) for name, value in options.items() if value is not None)
     return [word for option, value in given for word in (option, str(value))]

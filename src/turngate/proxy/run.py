@@ -88,6 +88,8 @@ def run(command: Sequence[str], options: Sequence[str], *, before: Sequence[str]
         "turngate",
         *before,
         "proxy",
+        "--host",
+        "127.0.0.1",
         "--port",
         "0",
         "--tied",
