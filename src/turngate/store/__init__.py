@@ -2,6 +2,7 @@
 
 from turngate.store.base import (
     REDACTED_NOTE,
+    Asked,
     GcReport,
     Hit,
     Original,
@@ -36,6 +37,7 @@ from turngate.store.sqlite import SqliteStore, short_hash
 __all__ = [
     "PAGE_CHARS",
     "REDACTED_NOTE",
+    "Asked",
     "GcReport",
     "Hit",
     "Original",

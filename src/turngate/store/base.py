@@ -139,6 +139,20 @@ class Saving:
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """How often something was asked for of what was shortened as one kind, from one tool."""
+
+    kind: str
+    """Kind of output."""
+    tool: str
+    """The tool."""
+    shortened: int
+    """Results that were shortened, each content once a session."""
+    asked: int
+    """Of these, how many were retrieved, or were a search's best answer, in their session."""
+
+
+@dataclass(frozen=True, slots=True)
 class StoreStats:
     """Counts and sizes, of all sessions or of what one session may see."""
 
@@ -208,6 +222,10 @@ class Store(Protocol):
 
     def known(self, refs: Iterable[str], *, session: str) -> dict[str, str]:
         """Those of `refs` that this session may see, each with its full hash."""
+        ...
+
+    def asked(self) -> list[Asked]:
+        """By kind and tool, over all sessions: how much of what was shortened was asked for."""
         ...
 
     def sessions_of(self, sha256: str) -> list[str]:

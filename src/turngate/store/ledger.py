@@ -267,10 +267,10 @@ class SqliteLedger:
         """The session's latest requests, newest first; with `broken` those whose prefix broke."""
         query = (
             "SELECT session, tip, depth, tools, system, epoch, policy, turn, reason, place, detail, seq, at "
-            "FROM ledger_request WHERE session = ? AND (reason <> '' OR NOT ?) ORDER BY seq DESC LIMIT ?"
+            "FROM ledger_request WHERE session = ? AND (reason <> '' OR ? = 0) ORDER BY seq DESC LIMIT ?"
         )
         with store_errors(self._path), self._connections.reader() as conn:
-            rows = conn.execute(query, (records.name(session), broken, limit)).fetchall()
+            rows = conn.execute(query, (records.name(session), int(broken), limit)).fetchall()
         return [RequestRow(records.unname(row[0]), *row[1:]) for row in rows]
 
     def chain(self, tip: bytes) -> list[NodeRow]:
@@ -332,7 +332,7 @@ def _write(conn: Connection, entry: Entry, packed: Mapping[str, tuple[int, str, 
     keys = {sha256: _write_value(conn, sha256, laid) for sha256, laid in packed.items()}
     for node in entry.nodes:
         done = conn.execute(
-            "INSERT OR IGNORE INTO ledger_node VALUES (?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO ledger_node VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
             (node.key, node.parent, node.digest, node.role, node.policy, node.epoch, now),
         )
         if done.rowcount:
@@ -340,7 +340,7 @@ def _write(conn: Connection, entry: Entry, packed: Mapping[str, tuple[int, str, 
     for key, edits in entry.attached:
         _write_edits(conn, key, entry.session, edits or (_NOTHING,), keys)
     conn.executemany(
-        "INSERT OR IGNORE INTO ledger_decision VALUES (?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO ledger_decision VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
         [
             (entry.scope, records.name(call), content, row.sha256, row.origin, records.name(entry.owner), now)
             for call, content, row in entry.decisions
@@ -368,7 +368,7 @@ def _write_edits(
     whose = records.name(session)
     for place, edit in enumerate(edits):
         done = conn.execute(
-            "INSERT OR IGNORE INTO ledger_edit VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO ledger_edit VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
             (
                 node, whose, place, edit.op, json.dumps(edit.path), edit.sha256, keys.get(edit.sha256, 0),
                 edit.origin,
@@ -382,11 +382,11 @@ def _write_request(conn: Connection, row: RequestRow, now: float) -> None:
     session = records.name(row.session)
     conn.execute(
         """INSERT INTO ledger_request
-        SELECT ?1, coalesce(max(seq), 0) + 1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12
-        FROM ledger_request WHERE session = ?1""",
+        SELECT ?, coalesce(max(seq), 0) + 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
+        FROM ledger_request WHERE session = ?""",
         (
             session, row.turn, row.tip, row.depth, row.tools, row.system, row.epoch, row.policy,
-            row.reason, row.place, row.detail, now,
+            row.reason, row.place, row.detail, now, session,
         ),
     )  # fmt: skip
 

@@ -156,28 +156,28 @@ def in_view_bytes(conn: Connection, settings: StoreSettings, now: float) -> int:
 
 def statistics(conn: Connection, path: Path, session: str | None) -> StoreStats:
     """Counts and sizes, of everything or of what one session may see."""
-    scope, seen = "", "1"
+    scope, seen = "", "1 = 1"
     arguments: tuple[str | bytes, ...] = ()
     if session is not None:
         scope = records.SCOPE
         seen = "key IN (SELECT content FROM sighting JOIN scope ON session = scope.id)"
         arguments = (records.name(session),)
-    of_session = "session IN (SELECT id FROM scope)" if session is not None else "1"
+    of_session = "session IN (SELECT id FROM scope)" if session is not None else "1 = 1"
     contents, size, stored, pending = conn.execute(
         f"""{scope} SELECT count(*), coalesce(sum(size), 0), coalesce(sum(length(data)), 0),
-        coalesce(sum(indexed = 0), 0) FROM content WHERE {seen}""",
+        coalesce(sum(CASE WHEN indexed = 0 THEN 1 ELSE 0 END), 0) FROM content WHERE {seen}""",
         arguments,
     ).fetchone()
     (sightings,) = conn.execute(
         f"{scope} SELECT count(*) FROM sighting WHERE {of_session}",
         arguments,
     ).fetchone()
-    of_id = "id IN (SELECT id FROM scope)" if session is not None else "1"
+    of_id = "id IN (SELECT id FROM scope)" if session is not None else "1 = 1"
     (sessions,) = conn.execute(
         f"{scope} SELECT count(*) FROM session WHERE {of_id}",
         arguments,
     ).fetchone()
-    of_own, own = ("session = ?", arguments) if session is not None else ("1", ())
+    of_own, own = ("session = ?", arguments) if session is not None else ("1 = 1", ())
     saving = conn.execute(
         f"""SELECT coalesce(sum(results), 0), coalesce(sum(came_in), 0), coalesce(sum(shown), 0),
         coalesce(sum(had_back), 0) FROM saving WHERE {of_own}""",
@@ -199,9 +199,9 @@ def _still_out_of_view(conn: Connection, keys: list[int], live_since: float) -> 
 
 def _victims(conn: Connection, live_since: float, *, older_than: float | None) -> list[int]:
     """Contents that may go, longest unused first."""
+    too_old = "" if older_than is None else "AND used_at < :older_than"
     rows = conn.execute(
-        f"""{_LIVE} SELECT key FROM content WHERE {_OUT_OF_VIEW}
-        AND (:older_than IS NULL OR used_at < :older_than) ORDER BY used_at, key""",
+        f"{_LIVE} SELECT key FROM content WHERE {_OUT_OF_VIEW} {too_old} ORDER BY used_at, key",
         {"live_since": live_since, "older_than": older_than},
     )
     return [key for (key,) in rows]

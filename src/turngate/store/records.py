@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from turngate.store.base import Original, Saving, ShortHash, to_bytes, to_text
+from turngate.store.base import Asked, Original, Saving, ShortHash, to_bytes, to_text
 from turngate.store.codec import unpack
 
 if TYPE_CHECKING:
@@ -69,9 +69,13 @@ class Sighting:
     """What brought the content about."""
 
 
+class Blob(bytes):
+    """A text that is no text to a database; told from content by its type."""
+
+
 def name(text: str) -> str | bytes:
     """`text` as SQLite can hold it: lone surrogates make it a blob."""
-    return to_bytes(text) if any("\ud800" <= char <= "\udfff" for char in text) else text
+    return Blob(to_bytes(text)) if any("\ud800" <= char <= "\udfff" for char in text) else text
 
 
 def unname(value: object) -> str:
@@ -145,16 +149,16 @@ def add(
         key = conn.execute(
             """INSERT INTO content
             (sha256, marker, size, kind, tool, redacted, stored_at, used_at, codec, data)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING key""",
             (
                 arrival.sha256, marker, arrival.size, name(sighting.kind), name(sighting.tool),
-                arrival.redacted, now, now, arrival.codec, arrival.packed,
+                int(arrival.redacted), now, now, arrival.codec, arrival.packed,
             ),
-        ).lastrowid  # fmt: skip
-        assert key is not None
+        ).fetchall()[0][0]  # fmt: skip
     else:
         key, marker = row
-        conn.execute("UPDATE content SET redacted = max(redacted, ?) WHERE key = ?", (arrival.redacted, key))
+        if arrival.redacted:
+            conn.execute("UPDATE content SET redacted = 1 WHERE key = ?", (key,))
     see(conn, key, sighting, now)
     return marker, row is None
 
@@ -173,10 +177,24 @@ def note(conn: Connection, sha256: str, sighting: Sighting, now: float) -> bool:
     return row is not None
 
 
+def asked(conn: Connection) -> list[Asked]:
+    """How much of what was shortened was asked for. What was stored without a kind was not shortened."""
+    rows = conn.execute(
+        """SELECT kind, tool, count(*), sum(EXISTS (
+            SELECT 1 FROM sighting AS back WHERE back.session = first.session
+            AND back.content = first.content AND back.how IN ('retrieved', 'searched')))
+        FROM (SELECT DISTINCT session, content, kind, tool FROM sighting
+            WHERE how = 'stored' AND kind <> '') AS first
+        GROUP BY kind, tool ORDER BY kind, tool"""
+    )
+    return [Asked(unname(kind), unname(tool), int(count), int(back)) for kind, tool, count, back in rows]
+
+
 def sessions_of(conn: Connection, sha256: str) -> list[str]:
     """The sessions that saw a content."""
     rows = conn.execute(
-        "SELECT DISTINCT session FROM sighting JOIN content ON content = key WHERE sha256 = ?", (name(sha256),)
+        "SELECT DISTINCT session FROM sighting JOIN content ON content = key WHERE sha256 = ?",
+        (name(sha256),),
     )
     return [unname(session) for (session,) in rows]
 
@@ -206,11 +224,12 @@ def _free_id(conn: Connection, sha256: str, data: bytes, short_hash: ShortHash) 
 def see(conn: Connection, key: int, sighting: Sighting, now: float) -> None:
     """Record a sighting; session and content count as used now."""
     touch(conn, sighting.session, now)
-    conn.execute("UPDATE content SET used_at = max(used_at, ?) WHERE key = ?", (now, key))
+    conn.execute("UPDATE content SET used_at = ? WHERE key = ? AND used_at < ?", (now, key, now))
     conn.execute(
         """INSERT INTO sighting (session, content, turn, how, call_id, kind, tool, call, at)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-        ON CONFLICT DO UPDATE SET at = max(at, excluded.at)""",
+        ON CONFLICT (session, content, turn, how, call_id) DO UPDATE SET at = excluded.at
+        WHERE sighting.at < excluded.at""",
         (
             name(sighting.session), key, sighting.turn, sighting.how, name(sighting.call_id),
             name(sighting.kind), name(sighting.tool), name(sighting.call), now,
@@ -223,8 +242,8 @@ def save(conn: Connection, session: str, saving: Saving) -> None:
     conn.execute(
         """INSERT INTO saving (session, results, came_in, shown, had_back) VALUES (?, ?, ?, ?, ?)
         ON CONFLICT (session) DO UPDATE SET
-            results = results + excluded.results, came_in = came_in + excluded.came_in,
-            shown = shown + excluded.shown, had_back = had_back + excluded.had_back""",
+            results = saving.results + excluded.results, came_in = saving.came_in + excluded.came_in,
+            shown = saving.shown + excluded.shown, had_back = saving.had_back + excluded.had_back""",
         (name(session), saving.results, saving.came_in, saving.shown, saving.had_back),
     )
 
@@ -233,7 +252,7 @@ def touch(conn: Connection, session: str, now: float) -> None:
     """Mark a session as used, and make it known if it is not."""
     conn.execute(
         """INSERT INTO session (id, used_at) VALUES (?, ?)
-        ON CONFLICT (id) DO UPDATE SET used_at = max(used_at, excluded.used_at)""",
+        ON CONFLICT (id) DO UPDATE SET used_at = excluded.used_at WHERE session.used_at < excluded.used_at""",
         (name(session), now),
     )
 
@@ -242,8 +261,8 @@ def adopt(conn: Connection, session: str, parent: str, now: float) -> None:
     """Give a session its parent, unless it has one: a scope never changes hands."""
     touch(conn, parent, now)
     conn.execute(
-        "UPDATE session SET parent = ?1 WHERE id = ?2 AND parent IS NULL AND id <> ?1",
-        (name(parent), name(session)),
+        "UPDATE session SET parent = ? WHERE id = ? AND parent IS NULL AND id <> ?",
+        (name(parent), name(session), name(parent)),
     )
 
 

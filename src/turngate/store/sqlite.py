@@ -11,6 +11,7 @@ from turngate.errors import StoreConflictError, StoreCorruptError, UnknownConten
 from turngate.settings import StoreSettings
 from turngate.store import codec, records, state
 from turngate.store.base import (
+    Asked,
     GcReport,
     Hit,
     Original,
@@ -199,6 +200,11 @@ class SqliteStore:
             noted = self._connections.write(job)
         if not noted:
             raise UnknownContentError(f"the store holds no content {sha256!r} to note")
+
+    def asked(self) -> list[Asked]:
+        """By kind and tool, over all sessions: how much of what was shortened was asked for."""
+        with store_errors(self.path), self._connections.reader() as conn:
+            return records.asked(conn)
 
     def sessions_of(self, sha256: str) -> list[str]:
         """The sessions that saw a content."""

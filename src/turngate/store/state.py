@@ -28,16 +28,16 @@ def save_state(
     conn: Connection, session: str, room: str, body: bytes, expected_version: int, *, now: float
 ) -> int | None:
     """The new version; None, and nothing is changed, where the document is not of the version expected."""
-    row = conn.execute(
-        "SELECT version FROM session_state WHERE session = ? AND room = ?", (name(session), name(room))
-    ).fetchone()
-    version = NO_VERSION if row is None else int(row[0])
-    if version != expected_version:
-        return None
     touch(conn, session, now)
-    conn.execute(
-        """INSERT INTO session_state (session, room, version, body) VALUES (?, ?, ?, ?)
-        ON CONFLICT (session, room) DO UPDATE SET version = excluded.version, body = excluded.body""",
-        (name(session), name(room), version + 1, body),
-    )
-    return version + 1
+    if expected_version == NO_VERSION:
+        done = conn.execute(
+            """INSERT INTO session_state (session, room, version, body) VALUES (?, ?, ?, ?)
+            ON CONFLICT (session, room) DO NOTHING""",
+            (name(session), name(room), NO_VERSION + 1, body),
+        )
+    else:
+        done = conn.execute(
+            "UPDATE session_state SET version = version + 1, body = ? WHERE session = ? AND room = ? AND version = ?",
+            (body, name(session), name(room), expected_version),
+        )
+    return expected_version + 1 if done.rowcount else None
