@@ -121,6 +121,15 @@ async def look(address, path):
             return seen, tab
 
 
+def test_results_are_drawn_for_a_reviewer_the_same_in_every_run(page):
+    text = page.read_text(encoding="utf-8")
+    review = text[text.index("For a reviewer: 8 results drawn at random") :]
+    assert review.count('<details class="result">') == 8
+    first = review[: review.index("</summary>")]
+    assert main(["replay", str(page.with_name("s.json")), "--html", str(page)]) == 0
+    assert first in page.read_text(encoding="utf-8")
+
+
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium to open the page in: apt-get install chromium")
 def test_the_chart_draws_a_result_unfolds_side_by_side_and_no_request_leaves_the_page(page, browser):
     seen, tab = asyncio.run(look(browser, page))

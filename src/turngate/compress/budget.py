@@ -7,7 +7,7 @@ points of one frontier: `default` keeps what failed and how it ended; `wide` kee
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, sqrt
 
 from turngate.tokens import estimate
@@ -27,6 +27,11 @@ class Curve:
     def tokens(self, total_tokens: float) -> float:
         """The budget for a text of `total_tokens` (estimated) tokens."""
         return min(self.factor * sqrt(total_tokens), self.most_share * total_tokens)
+
+    def times(self, factor: float) -> Curve:
+        """The curve with a larger budget: half the way to showing everything at most."""
+        share = min(self.most_share * factor, (1 + self.most_share) / 2)
+        return replace(self, factor=self.factor * factor, most_share=share)
 
     def leaves_alone(self, text: str) -> bool:
         """Whether `text` is too small to be shortened."""

@@ -37,7 +37,7 @@ MANY_FAILURES = 0.25
 #: What stands early, steeply falling, and late: without the second the last third of a document would be
 #: much less in view than the first, with more of it the head would lose too much.
 EARLY, EARLY_POWER = 2.5, 6
-LATER = 0.5
+LATER = 0.6
 POSITION_STEPS = 200
 LATE, LATE_SHARE = 0.6, 0.03
 RECORD_SHARE = 0.35

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from turngate.compress.budget import LEAST_SAVED_TOKENS, MOST_SHOWN_SHARE
@@ -25,6 +26,7 @@ def shorten(
     question: str | None = None,
     budget: str = "default",
     least_chars: int | None = None,
+    factors: Mapping[str, float] | None = None,
 ) -> Shortened:
     """Shorten the text of one tool result.
 
@@ -36,6 +38,7 @@ def shorten(
         question: what the user asked; what it names is preferred.
         budget: "default" or "wide" (`budget.CURVES`).
         least_chars: texts of fewer characters are left alone; by default what the budget says.
+        factors: by kind, how much larger than usual the budget is.
 
     Returns:
         The shortened text, or the very object that came in with the reason why it was left alone.
@@ -45,24 +48,31 @@ def shorten(
         call = call_of(tool=tool, args=args, failed=failed, question=question, budget=budget)
         if not text or (call.curve.leaves_alone(text) if least_chars is None else len(text) < least_chars):
             return unchanged(text, "text", "small")
-        return _shorten(text, call)
+        return _shorten(text, call, factors or {})
     except Exception as fault:  # noqa: BLE001 - the boundary: a fault of ours lets the original through
         return unchanged(text, "text", f"fault: {type(fault).__name__}")
 
 
-def _shorten(text: str, call: Call) -> Shortened:
+def _shorten(text: str, call: Call, factors: Mapping[str, float]) -> Shortened:
     data = resolve(text.encode("utf-8", "surrogatepass"))
     doc = Doc(text=text, data=data, call=call, notes=Notes(tag_for(text)))
     sample = sample_of(data, call.tool)
     if json_kind.recognise(sample):
-        shown = json_kind.shorten(doc, lambda inner, room: _inner(inner, room, call))
+        shown = json_kind.shorten(_with(doc, factors, "json"), lambda inner, room: _inner(inner, room, call))
         if shown is not None:
             return _checked(text, "json", shown)
     if len(data) <= view.MOST_BYTES and view.is_view(data):
         echo = view.shorten_echo(doc) if view.is_edit(call) else None
         return _checked(text, "edit", echo) if echo else unchanged(text, "view", "view")
     kind = recognise(sample)
-    return _checked(text, kind.name, kind.shorten(doc))
+    return _checked(text, kind.name, kind.shorten(_with(doc, factors, kind.name)))
+
+
+def _with(doc: Doc, factors: Mapping[str, float], kind: str) -> Doc:
+    """With the budget of its kind."""
+    if kind not in factors:
+        return doc
+    return replace(doc, call=replace(doc.call, curve=doc.call.curve.times(factors[kind])))
 
 
 def _inner(text: str, budget_tokens: float, call: Call) -> Shown:

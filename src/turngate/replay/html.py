@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from hashlib import sha256
 from html import escape
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
@@ -27,6 +28,14 @@ UNSHOWN_ARMS: Final = frozenset({"mask"})
 """Arms whose changed results all look the same."""
 
 
+REVIEWED_ARM: Final = "turngate"
+"""The policy whose results a reviewer is shown."""
+
+REVIEWED: Final = 20
+REVIEWED_MOST_CHARS: Final = 100_000
+"""How many of them, drawn at random, and how long each may be."""
+
+
 @dataclass(slots=True)
 class Page:
     """Collects sessions, then renders."""
@@ -35,16 +44,41 @@ class Page:
     charts: dict[str, dict[str, list[int]]] = field(default_factory=dict)
     chars: int = 0
     sessions: int = 0
+    drawn: list[tuple[str, str]] = field(default_factory=list)
+    """Pairs for a reviewer by their lot: those with the lowest lots are drawn."""
 
     def add(self, transcript: Transcript, session: dict[str, Any], outcomes: Sequence[Outcome]) -> None:
         """One more session; ``session`` as :func:`turngate.replay.report.session_dict` has it."""
         self.sessions += 1
+        self._draw(transcript.name, outcomes)
         if self.sessions > MOST_SESSIONS:
             return
         chart = f"chart{self.sessions}"
         self.charts[chart] = {o.arm: [turn.input_tokens for turn in o.turns] for o in outcomes}
         results = "".join(self._results(outcome) for outcome in outcomes)
         self.sections.append(_section(transcript, session, chart, results))
+
+    def _draw(self, name: str, outcomes: Sequence[Outcome]) -> None:
+        """Keep those pairs whose lot, a hash, is low: a random choice that is the same in every run."""
+        for outcome in outcomes:
+            if outcome.arm != REVIEWED_ARM:
+                continue
+            for message, change in outcome.changed:
+                if len(change.before) > REVIEWED_MOST_CHARS:
+                    continue
+                lot = sha256(f"{name} {message}".encode("utf-8", "replace")).hexdigest()
+                if len(self.drawn) < REVIEWED or lot < self.drawn[-1][0]:
+                    self.drawn = sorted([*self.drawn, (lot, pair(message, change))])[:REVIEWED]
+
+    def _review(self) -> str:
+        if not self.drawn:
+            return ""
+        return (
+            f"<section id='review'><h2>For a reviewer: {len(self.drawn)} results drawn at random</h2>"
+            "<p class='note'>Left what the tool said, right what the model was shown. Is what matters there, "
+            "and is it plain what is hidden?</p>"
+            f"{''.join(body for _, body in self.drawn)}</section>"
+        )
 
     def _results(self, outcome: Outcome) -> str:
         if outcome.arm in UNSHOWN_ARMS or not outcome.changed:
@@ -60,7 +94,7 @@ class Page:
     def render(self, report: Report, faults: Iterable[str]) -> str:
         """The whole page."""
         template = resources.files("turngate.data").joinpath("replay.html").read_text(encoding="utf-8")
-        body = "".join((_top(report), *self.sections, self._left_out(), _bottom(faults)))
+        body = "".join((_top(report), *self.sections, self._left_out(), self._review(), _bottom(faults)))
         charts = json.dumps(self.charts).replace("<", "\\u003c")
         return template.replace("<!--BODY-->", body).replace("<!--CHARTS-->", charts)
 
