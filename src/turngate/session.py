@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from turngate import across, earlier, ingress, marker, tokens
 from turngate.compress import shorten
+from turngate.compress.budget import CURVES
 from turngate.earlier import Earlier
 from turngate.errors import StoreError, StoreUnavailableError, TurngateError, UnknownContentError
 from turngate.flow import FlowKeeper
 from turngate.ingress import Arrival, Form
+from turngate.regret import Regret
 from turngate.store import (
     PAGE_CHARS,
     REDACTED_NOTE,
@@ -135,6 +137,7 @@ class Session:
         self.last_fault = ""
         self._answers: deque[int] = deque(maxlen=REMEMBERED)
         self._earlier = Earlier(id, lambda: self._store(reading=True))
+        self._regret = Regret(id, lambda: self._store(reading=True), lambda: self._parent)
         #: What the turns' blocks are made from: directives, the catalogue, epochs and more.
         self.flow = FlowKeeper(
             id, settings, access.store, resting=lambda: access.resting, on_fault=self._fault
@@ -335,7 +338,8 @@ class Session:
         hits = self._store(reading=True).search(query, session=self.id, limit=limit)
         if hits:
             back = self._came_back("\n".join(line for hit in hits for _, line in hit.lines))
-            self._note("searched", back, *(hit.sha256 for hit in hits))
+            self._note("searched", back, hits[0].sha256)
+            self._note("found", Saving(), *(hit.sha256 for hit in hits[1:]))
         return hits
 
     def stats(self) -> Stats:
@@ -432,6 +436,7 @@ class Session:
             question=arrival.question,
             budget=self._settings.budget,
             least_chars=None if self._settings.threshold_bytes is None else 0,
+            factors=self._factors(arrival),
         )
         if short.reason.startswith(SHORTEN_FAULT):
             self._count_fault(short.reason.removeprefix(SHORTEN_FAULT))
@@ -445,6 +450,17 @@ class Session:
             if exact is not None:
                 return exact
         return self._kept(arrival, before, form)
+
+    def _factors(self, arrival: Arrival) -> dict[str, float]:
+        """Budget factors by kind; none where the store cannot tell them, which is no fault yet."""
+        small = CURVES[self._settings.budget].leaves_alone(arrival.text)
+        if small or not self._settings.regret or self._access.resting:
+            return {}
+        try:
+            return self._regret.factors(arrival.name)
+        except StoreError as fault:
+            _log.debug("the budget is as usual", exc_info=fault)
+            return {}
 
     def _again(self, arrival: Arrival, before: int, standing: Standing) -> Became | None:
         """One line, where an earlier result has the same content."""

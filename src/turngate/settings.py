@@ -266,6 +266,8 @@ class Settings:
     """Patterns (fnmatch, case ignored) of tools whose results pass; ``"..."``: the built-in ones."""
     across_results: bool = True
     """Whether a result is shown by reference to earlier ones of its session where that is clearly shorter."""
+    regret: bool = True
+    """Whether more is shown of what was often asked for, in sessions that begin later."""
     data_dir: Path | None = None
     """Folder of the store; None: the platform's data folder for ``turngate``."""
     flow_budget_chars: int = 4000

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from turngate.cli.common import answer, count, json_option, open_existing, session_option
 from turngate.cli.tables import rows, size
+from turngate.regret import factors_of, for_tool
 
 if TYPE_CHECKING:
     from turngate.cli.app import Given
-    from turngate.store import GcReport, Saving, StoreStats
+    from turngate.store import Asked, GcReport, Saving, StoreStats
+
+#: Rows of what was asked for that are shown to people.
+_MOST_ASKED = 8
 
 
 @click.command(short_help="Show what the store holds.")
@@ -22,12 +26,12 @@ if TYPE_CHECKING:
 def stats(given: Given, session: str | None, as_json: bool) -> int:
     """Show what the store holds, and the tokens saved, net of markers and of what was had back."""
     with open_existing(given) as gate:
-        found = gate.store.stats(session=session)
+        found, asked = gate.store.stats(session=session), gate.store.asked()
         title = f"Store at {gate.path}"
     answer(
-        asdict(found) | {"path": str(gate.path), "session": session},
+        asdict(found) | {"path": str(gate.path), "session": session, "asked": _regret(asked)},
         as_json=as_json,
-        show=lambda: rows(title, _stats(found)),
+        show=lambda: rows(title, [*_stats(found), *_asked(asked)]),
     )
     return 0
 
@@ -58,6 +62,24 @@ def _stats(found: StoreStats) -> list[tuple[str, str]]:
         ("waiting for the index", f"{found.pending:,}"),
         ("on disk", f"{size(found.disk_bytes)}, index included"),
         *_saving(found.saving, contents=found.contents),
+    ]
+
+
+def _regret(asked: list[Asked]) -> list[dict[str, Any]]:
+    """The counts, with what they make of the budget in sessions that begin now."""
+    factors = factors_of(asked)
+    return [asdict(row) | {"budget_factor": for_tool(factors, row.tool).get(row.kind, 1.0)} for row in asked]
+
+
+def _asked(asked: list[Asked]) -> list[tuple[str, str]]:
+    """What was asked for most often of what was shortened."""
+    most = sorted((row for row in asked if row.asked), key=lambda row: -row.asked)[:_MOST_ASKED]
+    return [
+        (
+            "asked for" if not nth else "",
+            f"{row.asked:,} of {row.shortened:,} shortened: {row.kind} from {row.tool or 'unknown'}",
+        )
+        for nth, row in enumerate(most)
     ]
 
 

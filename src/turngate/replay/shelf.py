@@ -6,7 +6,7 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from turngate.errors import StoreConflictError, UnknownContentError
-from turngate.store import Original, Stored
+from turngate.store import Asked, Original, Stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -45,6 +45,10 @@ class Shelf:
     def known(self, refs: Iterable[str], **_: object) -> dict[str, str]:
         """Those of `refs` that are here."""
         return {ref: self._contents[ref].sha256 for ref in refs if ref in self._contents}
+
+    def asked(self) -> list[Asked]:
+        """A replay shows what a new installation would."""
+        return []
 
     def note(self, *_: object, **__: object) -> None:
         """Nothing to note."""
