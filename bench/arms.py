@@ -37,6 +37,11 @@ class Outcome:
     readable: str | None = None
     """What a reader has in view of it, where it refers to earlier results; None: what is shown."""
 
+    @property
+    def view(self) -> str:
+        """Where a probe's answer may stand to count as in view."""
+        return self.shown if self.readable is None else self.readable
+
 
 def turngate(budget: str = "default") -> Callable[[Sample], Outcome]:
     """What a session would show, decided by the session's own rules, without a store."""

@@ -11,8 +11,9 @@ from pathlib import Path
 from statistics import mean, median
 from typing import TYPE_CHECKING, Any
 
-from bench import arms, corpus, faithful, recovery
+from bench import arms, corpus, faithful, recovery, trajectories
 from bench.counts import Counts
+from turngate.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -51,7 +52,7 @@ class Row:
         for probe in sample.probes:
             counts = self.probes[probe.cls]
             counts[0] += 1
-            counts[1] += probe.in_view(outcome.shown)
+            counts[1] += probe.in_view(outcome.view)
 
     def figures(self) -> dict[str, Any]:
         every = [sum(column) for column in zip(*self.probes.values(), strict=True)]
@@ -91,7 +92,7 @@ def run(samples: Iterable[Sample], arm: Arm, counts: Counts, *, check: bool = Tr
         after = before if outcome.shown == sample.text else counts(outcome.shown)
         for row in (found.rows[sample.kind], found.total):
             row.add(sample, outcome, before, after)
-        found.missed += [(sample, probe) for probe in sample.probes if not probe.in_view(outcome.shown)]
+        found.missed += [(sample, probe) for probe in sample.probes if not probe.in_view(outcome.view)]
         if outcome.shown != sample.text:
             found.changed.append((sample, outcome))
         if check and outcome.body is not None:
@@ -186,19 +187,33 @@ def runs_of(args: argparse.Namespace, arm: Arm, counts: Counts) -> dict[str, Run
         samples["outputs"] = corpus.outputs(args.corpus, kinds)
     if args.only != "outputs" and not kinds:
         samples["results"] = corpus.results(args.corpus)
-    runs = {name: run(some, arm, counts, check=not args.no_check) for name, some in samples.items()}
+    if "results" in samples:
+        samples["alone"] = corpus.results(args.corpus)
+    sessions, faults = trajectories.session_arm(Settings(budget=args.budget))
+    ways = {"results": sessions}
+    runs = {
+        name: run(some, ways.get(name, arm), counts, check=not args.no_check)
+        for name, some in samples.items()
+    }
+    if "results" in runs:
+        runs["results"].untrue += faults
     counts.save()
     return runs
 
 
-TITLES = {"outputs": "single outputs", "results": "results in trajectories"}
+TITLES = {
+    "outputs": "single outputs",
+    "results": "results in trajectories, as a session shows them one after the other (time with the store's)",
+    "alone": "results in trajectories, each by itself",
+}
 
 
 def main(argv: list[str]) -> int:
     args = arguments(argv)
     runs = runs_of(args, arms.turngate(args.budget), Counts())
     peak = peak_mb()
-    back = {} if args.no_store else {name: _recover(name, r, args) for name, r in runs.items()}
+    kept = {} if args.no_store else {name: found for name, found in runs.items() if name != "alone"}
+    back = {name: _recover(name, found, args) for name, found in kept.items()}
     if args.misses:
         write_missed(args.misses, runs.values())
     if args.json:

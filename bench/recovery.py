@@ -54,7 +54,7 @@ def recover(changed: list[tuple[Sample, Outcome]], *, together: bool = False) ->
             if original.data != to_bytes(sample.text):
                 found.lost.append(sample.name)
             for probe in sample.probes:
-                if not probe.in_view(outcome.shown):
+                if not probe.in_view(outcome.view):
                     _ask(store, session, original.text, probe, found)
         store.close()
     return found
