@@ -12,12 +12,14 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from bench import arms, corpus
+from bench import arms, corpus, even
 from bench.arms import Outcome
 from bench.counts import Counts
 from bench.fidelity import Row, run
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from bench.corpus import Sample
 
 #: With the extra that its proxy needs, which brings the detection of types that its users get.
@@ -105,6 +107,7 @@ COLUMNS = {
     "must in view": "must",
     "needed in view": "needed",
     "any in view": "any",
+    "all in view": "all",
 }
 
 
@@ -126,6 +129,21 @@ def show(title: str, rows: dict[str, Row]) -> None:
         f"(median of files, per token), {_ratio(theirs, ours, 'ms_per_1k_tokens_overall'):.1f} over all; "
         f"turngate saves {_ratio(ours, theirs, 'saved_share'):.1f} times as many tokens"
     )
+
+
+def drawn_evenly(
+    samples: Iterable[Sample], ways: dict[str, Callable[[Sample], Outcome]], *, quiet: bool
+) -> dict[str, Any]:
+    """Of values drawn evenly over each file: how many are in view, by third of the file."""
+    drawn = [(sample, list(even.values(sample.text))) for sample in samples]
+    tallies = {name: even.measure(drawn, arm) for name, arm in ways.items()}
+    if not quiet:
+        head = f"{'drawn':>7s}{'shown %':>8s}" + "".join(f"{third:>8s}" for third in even.THIRDS)
+        print(f"\nvalues drawn evenly over each file\n{'':28s}{head}")
+        for name, found in tallies.items():
+            for part in ("all JSON", "all other", "all"):
+                print(f"{name:16s}{part:12s}{found[part]}")
+    return {name: {k: t.figures() for k, t in found.items()} for name, found in tallies.items()}
 
 
 def _ratio(over: dict[str, Any], under: dict[str, Any], key: str) -> float:
@@ -151,6 +169,7 @@ def main(argv: list[str]) -> int:
     with Headroom(args.package) as headroom:
         ways = {
             "turngate": arms.turngate(args.budget),
+            "turngate, wide": arms.turngate("wide"),
             "headroom": headroom,
             "first and last": arms.head_tail,
         }
@@ -159,6 +178,8 @@ def main(argv: list[str]) -> int:
             answer[title] = {name: row.figures() for name, row in rows.items()}
             if not args.json:
                 show(title, rows)
+        if "single outputs" in sets:
+            answer["drawn evenly"] = drawn_evenly(sets["single outputs"](), ways, quiet=args.json)
     counts.save()
     if args.json:
         print(json.dumps(answer | {"headroom_faults": headroom.faults}, indent=1))
