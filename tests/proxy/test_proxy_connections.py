@@ -420,6 +420,54 @@ def test_headers_that_are_no_utf8_break_nothing(tmp_path):
     asyncio.run(work())
 
 
+def test_a_large_request_arrives_whole_and_with_its_length(tmp_path):
+    body, seen = WITH_TOOLS[:-1] + b', "x": "' + b"y" * 3_000_000 + b'"}', []
+
+    async def handler(request):
+        seen.append((request.headers.get("Content-Length"), await request.read()))
+        return web.Response()
+
+    async def pieces():
+        for at in range(0, len(body), 100_000):
+            yield body[at : at + 100_000]
+
+    async def work():
+        async with (
+            through(handled(handler), tmp_path) as (url, _, client),
+            client.post(url + CHAT, data=pieces()) as reply,
+        ):
+            assert reply.status == 200
+
+    asyncio.run(work())
+    ((length, got),) = seen
+    assert length == str(len(got))
+    assert got.startswith(WITH_TOOLS[:20])
+    assert got.endswith(body[-3_000_000:])
+
+
+def test_an_outer_proxy_that_the_environment_names_is_asked(tmp_path, monkeypatch):
+    async def handler(request):
+        return web.json_response({"asked": request.raw_path, "auth": request.headers["Authorization"]})
+
+    async def work():
+        async with handled(handler) as outer:
+            monkeypatch.setenv("http_proxy", outer)
+            monkeypatch.setenv("no_proxy", "127.0.0.1")
+            upstream.outer_proxy.cache_clear()
+            async with (
+                before("http://models.example", tmp_path) as (url, _),
+                ClientSession() as client,
+                client.post(url + CHAT, data=ASK, headers={"Authorization": "Bearer k"}) as reply,
+            ):
+                return await reply.json()
+
+    try:
+        found = asyncio.run(work())
+    finally:
+        upstream.outer_proxy.cache_clear()
+    assert found == {"asked": f"http://models.example{CHAT}", "auth": "Bearer k"}
+
+
 def test_packed_bytes_of_other_paths_pass_packed(tmp_path):
     packed, seen = gzip.compress(b"hello " * 1000), []
 

@@ -159,9 +159,9 @@ class Endpoints:
         if not query:
             raise RetrieveError("ask a query")
         limit = max(1, min(50, asking.number(asked, "limit", _HITS)))
-        store = self._services.gate.store
+        gate = self._services.gate
         hits = await self._aside(
-            lambda: store.search(query, session=session, limit=limit, all_sessions=session is None)
+            lambda: gate.store.search(query, session=session, limit=limit, all_sessions=session is None)
         )
         return _json({"found": bool(hits), "text": render_hits(hits), "hits": [asdict(hit) for hit in hits]})
 
@@ -170,9 +170,10 @@ class Endpoints:
         session = request.query.get("session", "")
         if not session:
             raise RetrieveError("name the session: /explain?session=…")
-        store = self._services.gate.store
+        gate = self._services.gate
 
         def work() -> dict[str, Any]:
+            store = gate.store
             rows = store.ledger.requests(session, limit=_BREAKS)
             breaks = [row for row in rows if row.reason]
             return {

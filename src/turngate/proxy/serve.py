@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -37,6 +38,8 @@ SERVER: Final[Mapping[str, Any]] = {
     "max_line_size": upstream.HEADER_BYTES,
     "max_field_size": upstream.HEADER_BYTES,
 }
+
+_log = logging.getLogger("turngate.proxy")
 
 
 def terms(settings: Settings) -> Terms:
@@ -81,12 +84,19 @@ async def services(settings: Settings, metrics: Metrics | None = None) -> AsyncI
 
 async def _keep_up(shared: Services) -> None:
     """Try the store at once, so that the first request finds it open, and again while it cannot be used."""
-    loop = asyncio.get_running_loop()
-    await loop.run_in_executor(shared.executor, shared.engine.catch_up)
+    await _catch_up(shared)
     while True:
         await asyncio.sleep(_CATCH_UP_SECONDS)
         if not shared.engine.store_ok:
-            await loop.run_in_executor(shared.executor, shared.engine.catch_up)
+            await _catch_up(shared)
+
+
+async def _catch_up(shared: Services) -> None:
+    try:
+        await asyncio.get_running_loop().run_in_executor(shared.executor, shared.engine.catch_up)
+    except Exception as fault:  # noqa: BLE001 - it is tried again, and requests are served meanwhile
+        if shared.metrics.fault(type(fault).__name__):
+            _log.warning("%s while the store was opened", type(fault).__name__, exc_info=True)
 
 
 async def run(

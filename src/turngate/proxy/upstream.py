@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from functools import cache
 from typing import TYPE_CHECKING, Final
-from urllib.request import getproxies
+from urllib.request import getproxies, proxy_bypass
 
 from aiohttp import (
     ClientConnectionError,
@@ -20,7 +21,7 @@ from aiohttp import (
 from yarl import URL
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterable, Iterable
+    from collections.abc import AsyncIterable, AsyncIterator, Iterable
 
     from aiohttp import ClientResponse
 
@@ -32,6 +33,7 @@ TRIES: Final = 2
 #: The longest line of a head that is taken, in both directions.
 HEADER_BYTES: Final = 64 * 1024
 _PAUSE_SECONDS: Final = 0.2
+_PIECE_BYTES: Final = 256 * 1024
 
 
 class UpstreamFault(Exception):  # noqa: N818 - the fault is the upstream's, not ours
@@ -52,8 +54,6 @@ def client(settings: ProxySettings) -> ClientSession:
         auto_decompress=False,
         cookie_jar=DummyCookieJar(),
         skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
-        # Looking for a proxy costs half a millisecond a request.
-        trust_env=bool(getproxies()),
         read_bufsize=2**16,
         max_line_size=HEADER_BYTES,
         max_field_size=HEADER_BYTES,
@@ -73,11 +73,20 @@ async def send(
         UpstreamFault: no connection, no answer in time, or none at all.
     """
     tries = TRIES if body is None or isinstance(body, bytes) else 1
+    target, head = URL(url, encoded=True), list(headers)
+    if isinstance(body, bytes) and len(body) > _PIECE_BYTES:
+        head = [pair for pair in head if pair[0].lower() != "content-length"]
+        head.append(("Content-Length", str(len(body))))
     while True:
         tries -= 1
         try:
             return await http.request(
-                method, URL(url, encoded=True), headers=list(headers), data=body, allow_redirects=False
+                method,
+                target,
+                headers=head,
+                data=_pieces(body) if isinstance(body, bytes) else body,
+                allow_redirects=False,
+                proxy=outer_proxy(target.scheme, target.host or ""),
             )
         except ClientConnectorError as fault:
             if not tries:
@@ -95,6 +104,28 @@ async def send(
             raise UpstreamFault(
                 "protocol", f"the upstream's answer is no HTTP ({type(fault).__name__})"
             ) from fault
+
+
+def _pieces(body: bytes) -> bytes | AsyncIterable[bytes]:
+    """A large body in pieces: written at once it would hold up all other requests."""
+    if len(body) <= _PIECE_BYTES:
+        return body
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for at in range(0, len(body), _PIECE_BYTES):
+            yield body[at : at + _PIECE_BYTES]
+
+    return pieces()
+
+
+@cache
+def outer_proxy(scheme: str, host: str) -> str | None:
+    """The proxy that the environment names for a host (``HTTPS_PROXY``, ``NO_PROXY``).
+
+    aiohttp would look for it anew with each request, and take credentials from ``.netrc`` beside those that
+    the client sends.
+    """
+    return None if proxy_bypass(host) else getproxies().get(scheme)
 
 
 def _why(fault: ClientConnectorError) -> str:
