@@ -120,6 +120,34 @@ def test_an_upstream_that_speaks_no_http_is_502_in_the_providers_shape(name, bod
     asyncio.run(work())
 
 
+@pytest.mark.parametrize("body", [ASK, WITH_TOOLS])
+def test_a_stream_that_goes_on_as_no_http_is_broken_off(body, tmp_path):
+    begun = asyncio.Event()
+
+    async def handler(request):
+        out = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await out.prepare(request)
+        await out.write(b"data: 1\n\n")
+        await begun.wait()
+        request.transport.write(b"zz\r\n")
+        await asyncio.sleep(10)
+        return out
+
+    async def work():
+        got = []
+        async with (
+            through(handled(handler), tmp_path) as (url, _, client),
+            client.post(url + CHAT, data=body) as reply,
+        ):
+            begun.set()
+            with pytest.raises(ClientPayloadError):
+                await asyncio.wait_for(collect(reply, got), 5)
+            assert b"".join(got) == b"data: 1\n\n"
+            assert await lives(url)
+
+    asyncio.run(work())
+
+
 def test_all_that_came_before_a_cut_reaches_the_client(tmp_path):
     pieces = [b"data: %06d\n\n" % number for number in range(20_000)]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Final
 from urllib.request import getproxies, proxy_bypass
 
@@ -11,6 +11,7 @@ from aiohttp import (
     ClientConnectionError,
     ClientConnectorError,
     ClientError,
+    ClientPayloadError,
     ClientSession,
     ClientTimeout,
     DummyCookieJar,
@@ -18,6 +19,8 @@ from aiohttp import (
     ServerTimeoutError,
     TCPConnector,
 )
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.http import HttpProcessingError
 from yarl import URL
 
 if TYPE_CHECKING:
@@ -45,11 +48,34 @@ class UpstreamFault(Exception):  # noqa: N818 - the fault is the upstream's, not
         self.message = message
 
 
+class _Connection(ResponseHandler):
+    """An upstream's connection.
+
+    Of bytes that are no HTTP aiohttp 3.14 tells who waits for a head, but not who reads a body: he would wait
+    for ever.
+    """
+
+    def set_exception(self, exc: BaseException, exc_cause: BaseException | None = None) -> None:
+        """Tell both."""
+        causes = () if exc_cause is None else (exc_cause,)
+        super().set_exception(exc, *causes)
+        body = getattr(self, "_payload", None)
+        if body is not None and isinstance(exc, HttpProcessingError):
+            body.set_exception(ClientPayloadError("the upstream's answer is no HTTP"), exc)
+
+
+def _connector() -> TCPConnector:
+    made = TCPConnector(limit=0, keepalive_timeout=30)
+    factory: partial[ResponseHandler] = partial(_Connection, loop=asyncio.get_running_loop())
+    made._factory = factory  # noqa: SLF001 - there is no other way to choose it
+    return made
+
+
 def client(settings: ProxySettings) -> ClientSession:
     """The client for all upstreams. Bytes pass as they come: nothing is unpacked, no cookie is kept."""
     timeout = ClientTimeout(total=None, connect=settings.connect_seconds, sock_read=settings.read_seconds)
     return ClientSession(
-        connector=TCPConnector(limit=0, keepalive_timeout=30),
+        connector=_connector(),
         timeout=timeout,
         auto_decompress=False,
         cookie_jar=DummyCookieJar(),
