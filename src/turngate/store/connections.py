@@ -21,6 +21,7 @@ from urllib.parse import quote
 
 from turngate.errors import StoreUnavailableError
 from turngate.store import schema
+from turngate.store.base import Problem
 from turngate.store.guard import is_busy
 
 if TYPE_CHECKING:
@@ -154,6 +155,17 @@ class Connections:
             while not ticket.done:
                 self._run_batch()
         return ticket.answer()
+
+    @staticmethod
+    def damage(conn: sqlite3.Connection) -> Iterator[Problem]:
+        """What SQLite itself finds wrong with the file."""
+        for (message,) in conn.execute("PRAGMA quick_check(5)"):
+            if message != "ok":
+                yield Problem(
+                    f"the database is damaged: {message}",
+                    "copy what is left with `sqlite3 FILE .recover`, then move the file away",
+                    severe=True,
+                )
 
     def maintain(self, job: Callable[[sqlite3.Connection], T]) -> T:
         """Run `job` on the writing connection without a transaction around it."""

@@ -11,7 +11,6 @@ from turngate.errors import StoreCorruptError, StoreError, StoreUnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +61,11 @@ def is_busy(error: BaseException) -> bool:
 
 
 @contextmanager
-def store_errors(path: Path) -> Iterator[None]:
+def store_errors(where: str) -> Iterator[None]:
     """Turn the errors of SQLite and of the file system into `StoreError`."""
     try:
         yield
     except (sqlite3.Error, OSError, OverflowError) as error:
         answer = _UNREACHABLE if isinstance(error, OSError) else _ANSWERS.get(primary_code(error), _OTHER)
         reason = getattr(error, "strerror", None) or error
-        raise answer.raises(f"the store at {path} {answer.says} ({reason})") from error
+        raise answer.raises(f"the store at {where} {answer.says} ({reason})") from error

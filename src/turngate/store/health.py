@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from turngate.errors import StoreCorruptError, StoreError
 from turngate.store import records
 from turngate.store.base import Problem
-from turngate.store.connections import Connections, disk_bytes
+from turngate.store.connections import Connections
 from turngate.store.guard import store_errors
 from turngate.store.limits import in_view_bytes
 
@@ -18,19 +18,22 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from turngate.settings import StoreSettings
+    from turngate.store.disk import Disk
 
 _OTHERS = 0o077
 #: Pending contents up to this many are the normal state between two searches.
 _MANY_PENDING = 1_000
 
 
-def check(path: Path, settings: StoreSettings, connections: Connections, now: float) -> list[Problem]:
+def check(
+    where: str, settings: StoreSettings, connections: Connections, disk: Disk, now: float
+) -> list[Problem]:
     """All that is wrong; empty for a store that does not exist yet."""
-    problems = list(_permissions(path))
+    problems: list[Problem] = []
     try:
-        with store_errors(path), connections.reader() as conn:
-            problems += _integrity(conn)
-            problems += _limits(conn, path, settings, now)
+        with store_errors(where), connections.reader() as conn:
+            problems += [*connections.damage(conn), *_contents(conn)]
+            problems += _limits(conn, disk, settings, now)
             problems += _pending(conn)
     except StoreError as error:
         problems.append(
@@ -39,7 +42,8 @@ def check(path: Path, settings: StoreSettings, connections: Connections, now: fl
     return problems
 
 
-def _permissions(path: Path) -> Iterator[Problem]:
+def permissions(path: Path) -> Iterator[Problem]:
+    """Whether others can read the file."""
     try:
         mode = path.stat().st_mode
     except OSError:
@@ -48,14 +52,7 @@ def _permissions(path: Path) -> Iterator[Problem]:
         yield Problem(f"{path} can be read by other users", f"run: chmod 600 {path}", severe=False)
 
 
-def _integrity(conn: Connection) -> Iterator[Problem]:
-    for (message,) in conn.execute("PRAGMA quick_check(5)"):
-        if message != "ok":
-            yield Problem(
-                f"the database is damaged: {message}",
-                "copy what is left with `sqlite3 FILE .recover`, then move the file away",
-                severe=True,
-            )
+def _contents(conn: Connection) -> Iterator[Problem]:
     for (key,) in conn.execute("SELECT key FROM content ORDER BY key"):
         try:
             records.load_key(conn, key)
@@ -65,8 +62,8 @@ def _integrity(conn: Connection) -> Iterator[Problem]:
             yield Problem(f"content {key} cannot be read: {error}", "see the damage above", severe=True)
 
 
-def _limits(conn: Connection, path: Path, settings: StoreSettings, now: float) -> Iterator[Problem]:
-    in_view, used = in_view_bytes(conn, settings, now), disk_bytes(path)
+def _limits(conn: Connection, disk: Disk, settings: StoreSettings, now: float) -> Iterator[Problem]:
+    in_view, used = in_view_bytes(conn, settings, now), disk.bytes()
     if in_view > settings.max_bytes:
         yield Problem(
             f"what live sessions have in view takes {in_view:,} bytes, more than the limit of "

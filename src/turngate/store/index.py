@@ -11,21 +11,23 @@ import math
 import sqlite3
 import zlib
 from dataclasses import dataclass
+from functools import partial
 from sqlite3 import Connection
 from typing import TYPE_CHECKING
 
 from turngate.errors import StoreCorruptError, StoreError
 from turngate.store import records
-from turngate.store.connections import Connections, disk_bytes
+from turngate.store.connections import Connections
 from turngate.store.lines import line_count, split_lines
 from turngate.store.words import vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from turngate.store.base import Original, Redactor
-    from turngate.store.question import Question, Term
+    from turngate.store.disk import Disk
+    from turngate.store.lexicon import Lexicon
+    from turngate.store.question import Question
 
 _log = logging.getLogger("turngate.store")
 
@@ -57,8 +59,11 @@ class _Entry:
 class Index:
     """The index of one store."""
 
-    def __init__(self, path: Path, connections: Connections, redactor: Redactor, *, max_bytes: int) -> None:
-        self._path = path
+    def __init__(
+        self, lexicon: Lexicon, disk: Disk, connections: Connections, redactor: Redactor, *, max_bytes: int
+    ) -> None:
+        self.lexicon = lexicon
+        self._disk = disk
         self._connections = connections
         self._redactor = redactor
         self._max_bytes = max_bytes
@@ -74,13 +79,13 @@ class Index:
     def drain(self, scope: str | None) -> int:
         """Bring in what is pending, or what of it a session may see; returns how many contents that were."""
         count, after = 0, 0
-        while disk_bytes(self._path) < self._max_bytes:
+        while self._disk.bytes() < self._max_bytes:
             with self._connections.reader() as conn:
                 keys = _pending_keys(conn, scope, after)
                 entries = list(self._entries(conn, keys))
             if not keys:
                 break
-            count += self._connections.write(lambda conn, entries=entries: _insert(conn, entries))  # type: ignore[misc]
+            count += self._connections.write(partial(self._insert, entries=entries))
             after = keys[-1]
         return count
 
@@ -99,8 +104,25 @@ class Index:
         entry = next(self._entries(conn, [key]), None)
         if entry is None or entry.mark != mark:
             return False
-        conn.execute("INSERT INTO words (words, rowid, word) VALUES ('delete', ?, ?)", (key, entry.words))
+        self.lexicon.remove(conn, key, entry.words)
         return True
+
+    def reset(self, conn: Connection) -> None:
+        """Empty the index; everything is pending again."""
+        self.lexicon.clear(conn)
+        conn.execute("UPDATE content SET indexed = 0")
+
+    def _insert(self, conn: Connection, *, entries: list[_Entry]) -> int:
+        """Bring entries in, unless another process was faster."""
+        count = 0
+        for entry in entries:
+            claimed = conn.execute(
+                "UPDATE content SET indexed = ? WHERE key = ? AND indexed = 0", (entry.mark, entry.key)
+            )
+            if claimed.rowcount:
+                self.lexicon.add(conn, entry.key, entry.words)
+                count += 1
+        return count
 
     def _entries(self, conn: Connection, keys: list[int]) -> Iterator[_Entry]:
         for key in keys:
@@ -120,20 +142,16 @@ class Index:
         return _Entry(key, joined, mark if complete else -mark)
 
 
-def reset(conn: Connection) -> None:
-    """Empty the index; everything is pending again."""
-    conn.execute("INSERT INTO words (words) VALUES ('delete-all')")
-    conn.execute("UPDATE content SET indexed = 0")
-
-
-def candidates(conn: Connection, question: Question, scope: str | None, limit: int) -> list[Candidate]:
+def candidates(
+    conn: Connection, lexicon: Lexicon, question: Question, scope: str | None, limit: int
+) -> list[Candidate]:
     """Contents in scope with words of the question, by the weight of these; of equals the newest first."""
     rows = {key: (mark, size, used) for key, mark, size, used in conn.execute(*_in_scope(scope))}
     calls = _calls(conn, scope)
     scores, named, total = dict.fromkeys(rows, 0.0), dict.fromkeys(rows, 0.0), 1e-9
     unsure = [key for key, (mark, _, _) in rows.items() if mark <= _PENDING]
     for term in question.terms:
-        having = rows.keys() & _having(conn, term)
+        having = rows.keys() & lexicon.having(conn, term.word, whole=term.whole)
         called = {key for key, call in calls.items() if term.word in call}
         weight = term.boost * math.log(1 + (len(rows) + 1) / (len(having | called) + 0.5))
         total += weight
@@ -172,12 +190,6 @@ def _in_scope(scope: str | None) -> tuple[str, tuple[str | bytes, ...]]:
     return f"{records.SCOPE} {query} WHERE {seen}", (records.name(scope),)
 
 
-def _having(conn: Connection, term: Term) -> set[int]:
-    """Rows of the index with the word, or with one that begins with it."""
-    match = f'"{term.word}"' + ("" if term.whole else "*")
-    return {key for (key,) in conn.execute("SELECT rowid FROM words WHERE words MATCH ?", (match,))}
-
-
 def _pending_keys(conn: Connection, scope: str | None, after: int) -> list[int]:
     where = "indexed = 0 AND key > ?"
     if scope is None:
@@ -190,16 +202,3 @@ def _pending_keys(conn: Connection, scope: str | None, after: int) -> list[int]:
             (records.name(scope), after),
         )
     return [key for (key,) in rows]
-
-
-def _insert(conn: Connection, entries: list[_Entry]) -> int:
-    """Bring entries in, unless another process was faster."""
-    count = 0
-    for entry in entries:
-        claimed = conn.execute(
-            "UPDATE content SET indexed = ? WHERE key = ? AND indexed = 0", (entry.mark, entry.key)
-        )
-        if claimed.rowcount:
-            conn.execute("INSERT INTO words (rowid, word) VALUES (?, ?)", (entry.key, entry.words))
-            count += 1
-    return count

@@ -18,7 +18,6 @@ from turngate.store import codec, records
 from turngate.store.guard import store_errors
 
 if TYPE_CHECKING:
-    from pathlib import Path
     from sqlite3 import Connection
 
     from turngate.store.base import Redactor
@@ -200,12 +199,12 @@ class LedgerStore(Protocol):
         ...
 
 
-class SqliteLedger:
-    """`LedgerStore` in the database of a `SqliteStore`."""
+class RelationalLedger:
+    """`LedgerStore` in the database of a `RelationalStore`."""
 
     def __init__(
         self,
-        path: Path,
+        where: str,
         connections: Connections,
         limits: Limits,
         *,
@@ -213,7 +212,7 @@ class SqliteLedger:
         redactor: Redactor | None,
     ) -> None:
         """`redactor`: None where secrets may be laid down."""
-        self._path = path
+        self._where = where
         self._connections = connections
         self._limits = limits
         self._clock = clock
@@ -221,7 +220,7 @@ class SqliteLedger:
 
     def load(self, keys: Sequence[bytes], *, session: str = "") -> Page:
         """What is recorded under these keys."""
-        with store_errors(self._path), self._connections.reader() as conn:
+        with store_errors(self._where), self._connections.reader() as conn:
             return _load(conn, keys, session)
 
     def decisions(
@@ -230,7 +229,7 @@ class SqliteLedger:
         """Those (call, content hash) that were decided in this scope."""
         found = {}
         query = "SELECT value, origin FROM ledger_decision WHERE scope = ? AND call = ? AND content = ?"
-        with store_errors(self._path), self._connections.reader() as conn:
+        with store_errors(self._where), self._connections.reader() as conn:
             for call, content in wanted:
                 row = conn.execute(query, (scope, records.name(call), content)).fetchone()
                 if row is not None:
@@ -239,7 +238,7 @@ class SqliteLedger:
 
     def values(self, hashes: Iterable[str]) -> dict[str, bytes]:
         """Those values that are there."""
-        with store_errors(self._path), self._connections.reader() as conn:
+        with store_errors(self._where), self._connections.reader() as conn:
             return dict(_values(conn, dict.fromkeys(hashes)))
 
     def record(self, entry: Entry) -> Page:
@@ -259,7 +258,7 @@ class SqliteLedger:
             _write(conn, entry, packed, now)
             return _load(conn, keys, entry.session)
 
-        with store_errors(self._path):
+        with store_errors(self._where):
             self._limits.make_room(size, now)
             return self._connections.write(job)
 
@@ -269,7 +268,7 @@ class SqliteLedger:
             "SELECT session, tip, depth, tools, system, epoch, policy, turn, reason, place, detail, seq, at "
             "FROM ledger_request WHERE session = ? AND (reason <> '' OR ? = 0) ORDER BY seq DESC LIMIT ?"
         )
-        with store_errors(self._path), self._connections.reader() as conn:
+        with store_errors(self._where), self._connections.reader() as conn:
             rows = conn.execute(query, (records.name(session), int(broken), limit)).fetchall()
         return [RequestRow(records.unname(row[0]), *row[1:]) for row in rows]
 
@@ -280,7 +279,7 @@ class SqliteLedger:
             UNION ALL SELECT node.key, node.parent, node.digest, node.role, node.policy, node.epoch, n + 1
             FROM ledger_node AS node JOIN chain ON node.key = chain.parent LIMIT {_MAX_DEPTH})
             SELECT key, parent, digest, role, policy, epoch FROM chain ORDER BY n DESC"""
-        with store_errors(self._path), self._connections.reader() as conn:
+        with store_errors(self._where), self._connections.reader() as conn:
             return [NodeRow(*row) for row in conn.execute(query, (tip,))]
 
     def redacted(self, text: str) -> str:

@@ -6,23 +6,20 @@ In view counts everything that a live session saw. A session is live when it or 
 
 from __future__ import annotations
 
-import contextlib
-import sqlite3
 import threading
 from sqlite3 import Connection
 from typing import TYPE_CHECKING
 
 from turngate.errors import StoreFullError
-from turngate.store import index as search_index
 from turngate.store import ledger, records
 from turngate.store.base import GcReport, Saving, StoreStats
-from turngate.store.connections import PAGE_BYTES, Connections, disk_bytes
+from turngate.store.connections import Connections
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from turngate.settings import StoreSettings
+    from turngate.store.disk import Disk
     from turngate.store.index import Index
 
 DAY_SECONDS = 86_400
@@ -30,9 +27,8 @@ DAY_SECONDS = 86_400
 LOW_WATER_SHARE = 0.9
 #: A full store is looked over again after so long; until then a put only compares sizes.
 _RETRY_SECONDS = 60.0
-#: Contents removed, and pages given back, by one transaction.
+#: Contents removed by one transaction.
 _BATCH = 32
-_BATCH_PAGES = 2_000
 #: From this share of contents removed on, merging the index anew is worth its time.
 _MERGE_SHARE = 0.25
 
@@ -45,8 +41,11 @@ _OUT_OF_VIEW = "key NOT IN (SELECT content FROM sighting JOIN live ON session = 
 class Limits:
     """Enforces the limits of one store."""
 
-    def __init__(self, path: Path, settings: StoreSettings, connections: Connections, index: Index) -> None:
-        self._path = path
+    def __init__(
+        self, where: str, settings: StoreSettings, connections: Connections, index: Index, disk: Disk
+    ) -> None:
+        self._where = where
+        self._disk = disk
         self._settings = settings
         self._connections = connections
         self._index = index
@@ -69,28 +68,28 @@ class Limits:
                 self._full_until = 0.0 if self._fits(size_bytes) else now + _RETRY_SECONDS
         if not self._fits(size_bytes):
             raise StoreFullError(
-                f"the store at {self._path} is at its limit of {self._settings.max_bytes:,} bytes, and all "
+                f"the store at {self._where} is at its limit of {self._settings.max_bytes:,} bytes, and all "
                 "that it holds is in view of sessions used lately; raise store.max_bytes or lower "
                 "store.live_days"
             )
 
     def collect(self, now: float) -> GcReport:
         """Enforce age, then size."""
-        before = disk_bytes(self._path)
+        before = self._disk.bytes()
         with self._lock:
             removed, removed_bytes = self._remove(now, 0)
             self._full_until = 0.0
-        after = disk_bytes(self._path)
+        after = self._disk.bytes()
         return GcReport(
             removed, removed_bytes, max(0, before - after), after, after > self._settings.max_bytes
         )
 
     def _fits(self, size_bytes: int) -> bool:
-        return disk_bytes(self._path) + size_bytes <= self._settings.max_bytes
+        return self._disk.bytes() + size_bytes <= self._settings.max_bytes
 
     def _remove(self, now: float, size_bytes: int) -> tuple[int, int]:
         """Remove what is too old, then what is in the way of `size_bytes` more; returns count and bytes."""
-        self._shrink()
+        self._disk.shrink()
         live_since = _live_since(self._settings, now)
         oldest = now - self._settings.max_age_days * DAY_SECONDS
         with self._connections.reader() as conn:
@@ -105,15 +104,13 @@ class Limits:
             target = int(self._settings.max_bytes * LOW_WATER_SHARE) - size_bytes
             for batch in _batches(rest):
                 sizes.append(self._drop(batch, live_since))
-                if self._connections.maintain(_used_bytes) <= target:
+                if self._disk.used_bytes() <= target:
                     break
         removed = sum(count for count, _ in sizes)
         self._connections.write(lambda conn: _forget_sessions(conn, min(live_since, oldest)))
         if removed and removed >= _MERGE_SHARE * total:
-            self._connections.write(
-                lambda conn: conn.execute("INSERT INTO words (words) VALUES ('optimize')") and None
-            )
-        self._shrink()
+            self._connections.write(self._index.lexicon.tidy)
+        self._disk.shrink()
         return removed, sum(size for _, size in sizes)
 
     def _drop(self, keys: list[int], live_since: float) -> tuple[int, int]:
@@ -129,22 +126,13 @@ class Limits:
             conn.execute("DELETE FROM sighting WHERE content = ?", (key,))
             conn.execute("DELETE FROM content WHERE key = ?", (key,))
         if not all(forgotten):
-            search_index.reset(conn)
+            self._index.reset(conn)
         return len(keys), size
 
     def _forget_sent(self, live_since: float, older_than: float) -> None:
         self._connections.write(
             lambda conn: ledger.forget(conn, live=_LIVE, live_since=live_since, older_than=older_than)
         )
-
-    def _shrink(self) -> None:
-        """Give free pages and the log back to the file system; readers that are in the way are no fault."""
-        with contextlib.suppress(sqlite3.OperationalError):
-            while self._connections.maintain(_give_back):
-                pass
-            self._connections.maintain(
-                lambda conn: conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-            )
 
 
 def in_view_bytes(conn: Connection, settings: StoreSettings, now: float) -> int:
@@ -154,7 +142,7 @@ def in_view_bytes(conn: Connection, settings: StoreSettings, now: float) -> int:
     return int(total)
 
 
-def statistics(conn: Connection, path: Path, session: str | None) -> StoreStats:
+def statistics(conn: Connection, disk: Disk, session: str | None) -> StoreStats:
     """Counts and sizes, of everything or of what one session may see."""
     scope, seen = "", "1 = 1"
     arguments: tuple[str | bytes, ...] = ()
@@ -183,7 +171,7 @@ def statistics(conn: Connection, path: Path, session: str | None) -> StoreStats:
         coalesce(sum(had_back), 0) FROM saving WHERE {of_own}""",
         own,
     ).fetchone()
-    return StoreStats(contents, size, stored, sightings, sessions, pending, disk_bytes(path), Saving(*saving))
+    return StoreStats(contents, size, stored, sightings, sessions, pending, disk.bytes(), Saving(*saving))
 
 
 def _live_since(settings: StoreSettings, now: float) -> float:
@@ -210,22 +198,6 @@ def _victims(conn: Connection, live_since: float, *, older_than: float | None) -
 def _batches(keys: list[int]) -> Iterator[list[int]]:
     for at in range(0, len(keys), _BATCH):
         yield keys[at : at + _BATCH]
-
-
-def _used_bytes(conn: Connection) -> int:
-    (pages,) = conn.execute("PRAGMA page_count").fetchone()
-    return (int(pages) - _free_pages(conn)) * PAGE_BYTES
-
-
-def _give_back(conn: Connection) -> bool:
-    """Return some free pages to the file system; whether trying again would return more."""
-    before = _free_pages(conn)
-    conn.execute(f"PRAGMA incremental_vacuum({_BATCH_PAGES})").fetchall()
-    return 0 < _free_pages(conn) < before
-
-
-def _free_pages(conn: Connection) -> int:
-    return int(conn.execute("PRAGMA freelist_count").fetchone()[0])
 
 
 def _forget_sessions(conn: Connection, unused_since: float) -> None:

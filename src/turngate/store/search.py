@@ -31,6 +31,9 @@ _MAX_READ_BYTES = 96 * 1024**2
 _MIN_SHARE = 0.12
 #: What it adds to a content's passages, as a share of the question's weight, when its call is what it names.
 _CALL_SHARE = 1.5
+#: What a passage counts for by the kind of its content: a transcript of earlier messages names calls and quotes
+#: results, but the results themselves are stored, too, and answer better.
+_KIND_SHARES = {"transcript": 0.6}
 #: Beside an answer that has all that the question names, a passage of at most this share of its score is
 #: weak, and not shown. Measured: the answers to questions that quote a line score 0.99 of the best or more.
 _WEAK_SHARE = 0.5
@@ -70,7 +73,7 @@ def search(
     question = ask(query)
     index.try_drain(scope)
     with connections.reader() as conn:
-        chosen = candidates(conn, question, scope, _MAX_READ)
+        chosen = candidates(conn, index.lexicon, question, scope, _MAX_READ)
         found = list(_read(conn, index, question, chosen))
         _choose(found, question, limit, limit_chars)
         hits = [_hit(conn, scope, each) for each in found if each.passages]
@@ -104,7 +107,10 @@ def _choose(found: list[_Found], question: Question, limit: int, limit_chars: in
     weak = _WEAK_SHARE * sure**_SURE_POWER
     streams = [
         _stream(
-            number, rank(each.scan, question, term_weights), _CALL_SHARE * each.named**2 * sum(term_weights)
+            number,
+            rank(each.scan, question, term_weights),
+            _KIND_SHARES.get(each.original.kind, 1.0),
+            _CALL_SHARE * each.named**2 * sum(term_weights),
         )
         for number, each in enumerate(found)
     ]
@@ -124,10 +130,12 @@ def _choose(found: list[_Found], question: Question, limit: int, limit_chars: in
         left -= _extend(each.passages, _fitted(passage, left))
 
 
-def _stream(number: int, ranked: Iterator[Passage], bonus: float) -> Iterator[tuple[float, int, Passage]]:
+def _stream(
+    number: int, ranked: Iterator[Passage], share: float, bonus: float
+) -> Iterator[tuple[float, int, Passage]]:
     """A content's passages, best first, with what orders them among those of all contents."""
     for passage in ranked:
-        yield -passage.score - bonus, number, passage
+        yield -share * passage.score - bonus, number, passage
 
 
 def _extend(chosen: list[Passage], more: Passage) -> int:
