@@ -18,7 +18,7 @@ COST_EXPONENT = 0.3
 #: The same where the cost takes the neighbours into account.
 BESIDE_EXPONENT = 0.6
 #: Leaves that tell less are never shown, except to close a gap.
-FLOOR = 0.3
+FLOOR = 0.5
 #: What a count of hidden values costs.
 NOTE_TOKENS = 4.5
 #: No leaf costs less, even one that spares a note.
