@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import cache, partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.request import getproxies, proxy_bypass
 
 from aiohttp import (
@@ -66,7 +66,7 @@ class _Connection(ResponseHandler):
 
 def _connector() -> TCPConnector:
     made = TCPConnector(limit=0, keepalive_timeout=30)
-    factory: partial[ResponseHandler] = partial(_Connection, loop=asyncio.get_running_loop())
+    factory: Any = partial(_Connection, loop=asyncio.get_running_loop())
     made._factory = factory  # noqa: SLF001 - there is no other way to choose it
     return made
 
