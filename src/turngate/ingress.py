@@ -96,6 +96,20 @@ class Form:
     """Call ids of the results that it refers to."""
 
 
+@dataclass(frozen=True, slots=True)
+class Became:
+    """What became of a result."""
+
+    shown: str
+    """What is shown."""
+    passed: str = ""
+    """Why it passed as it came; "" where it didn't."""
+    form: Form | None = None
+    """The form in which it is shown; None: as it came."""
+    tokens: int = 0
+    """Estimate of the tokens of that form."""
+
+
 def short_form(arrival: Arrival, short: Shortened) -> Form:
     """Shortened by itself."""
 

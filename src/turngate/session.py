@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import logging
-import math
 import threading
-import time
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from turngate import across, earlier, ingress, marker, tokens
+from turngate.access import REST_SECONDS, StoreAccess
 from turngate.compress import shorten
 from turngate.compress.budget import CURVES
 from turngate.earlier import Earlier
 from turngate.errors import StoreError, StoreUnavailableError, TurngateError, UnknownContentError
 from turngate.flow import FlowKeeper
-from turngate.ingress import Arrival, Form
+from turngate.ingress import Arrival, Became, Form
 from turngate.regret import Regret
 from turngate.store import (
     PAGE_CHARS,
@@ -43,13 +42,13 @@ if TYPE_CHECKING:
 
 #: How many answers to `retrieve` are remembered, so that one which comes by as a tool result passes whole.
 REMEMBERED = 256
-#: The pause after the store was unavailable: as long as the default busy timeout.
-REST_SECONDS = 5.0
 #: How a reason of `shorten` begins that names the class of a fault inside it.
 SHORTEN_FAULT = "fault: "
 #: The shortest marker id; a longer one is checked for when it is known.
 _ANY_ID = "0" * 16
 
+#: Tools that a miss names.
+_NAMED_TOOLS = 6
 #: A result that passed for one of these is not referred to later.
 UNCOMPARED = frozenset({"fault", "store unavailable", "retrieved", "already a marker"})
 
@@ -57,60 +56,7 @@ T = TypeVar("T")
 
 _log = logging.getLogger("turngate.session")
 
-
-@dataclass(frozen=True, slots=True)
-class Became:
-    """What became of a result."""
-
-    shown: str
-    """What is shown."""
-    passed: str = ""
-    """Why it passed as it came; "" where it didn't."""
-    form: Form | None = None
-    """The form in which it is shown; None: as it came."""
-    tokens: int = 0
-    """Estimate of the tokens of that form."""
-
-
-class StoreAccess:
-    """The store, opened when it is first needed, with a pause after it could not be reached.
-
-    Without the pause, a locked database would hold up every single result for the whole busy timeout.
-    """
-
-    def __init__(self, opener: Callable[[], Store], clock: Callable[[], float] = time.monotonic) -> None:
-        self._opener = opener
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._store: Store | None = None
-        self._rests_until = -math.inf
-
-    def store(self) -> Store:
-        """The store.
-
-        Raises:
-            StoreError: it cannot be opened; the next call tries again.
-        """
-        with self._lock:
-            if self._store is None:
-                self._store = self._opener()
-            return self._store
-
-    @property
-    def resting(self) -> bool:
-        """Whether new originals should not be tried yet."""
-        return self._clock() < self._rests_until
-
-    def rest(self) -> None:
-        """Begin a pause."""
-        self._rests_until = self._clock() + REST_SECONDS
-
-    def close(self) -> None:
-        """Close the store, if it was opened."""
-        with self._lock:
-            store, self._store = self._store, None
-        if store is not None:
-            store.close()
+__all__ = ["REST_SECONDS", "Session", "StoreAccess"]
 
 
 class Session:
@@ -341,6 +287,22 @@ class Session:
             self._note("searched", back, hits[0].sha256)
             self._note("found", Saving(), *(hit.sha256 for hit in hits[1:]))
         return hits
+
+    def miss(self, query: str) -> str:
+        """What to say where a search for `query` found nothing: what was searched, and how to ask."""
+        try:
+            known = self._store(reading=True).stats(session=self.id).contents
+        except StoreError:
+            known = 0
+        tools = [tool for tool, flow in self._tallies[0].stats().by_tool.items() if flow.shortened][
+            :_NAMED_TOOLS
+        ]
+        of = f" (of {', '.join(tools)})" if tools else ""
+        return (
+            f"nothing in {known:,} stored results of this conversation{of} answers {query[:200]!r}; ask with "
+            "words that stand in the output, or retrieve one by the id in its marker, with lines, a pattern "
+            "or a query"
+        )
 
     def stats(self) -> Stats:
         """What this session saved since the process began."""

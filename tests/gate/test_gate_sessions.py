@@ -192,3 +192,32 @@ def test_what_was_saved_is_known_to_later_processes_net_of_what_was_had_back(tmp
     assert abs(saving.shown - own.total.tokens_after) < 10
     assert saving.had_back == own.tokens_retrieved > 0
     assert other.results == 0
+
+
+def test_a_search_that_finds_nothing_says_what_was_searched_and_how_to_ask(session, make_log):
+    session.tool_result(name="bash", text=make_log(900))
+    assert session.search("zebra crossing") == []
+    said = session.miss("zebra crossing")
+    assert "1 stored results" in said
+    assert "(of bash)" in said
+    assert "retrieve one by the id" in said
+
+
+def test_stats_are_told_whatever_the_store_does(session, monkeypatch):
+    def gone(_):
+        raise OSError("the disk is gone")
+
+    monkeypatch.setattr(type(session), "turn", property(gone))
+    assert session.stats().turn == 0
+
+
+def test_results_outrank_a_transcript_that_names_their_call(gate, make_log):
+    session = gate.session("s")
+    shown = session.tool_result(name="bash", args={"command": "make ledger-check"}, text=make_log(900))
+    gate.store.put(
+        b'assistant: bash({"command": "make ledger-check"})\ntool: the ledger does not add up\n' * 3,
+        session="s", kind="transcript", call="earlier messages 1-9",
+    )  # fmt: skip
+    hits = session.search("make ledger-check: what does not add up")
+    assert hits[0].kind == "log"
+    assert hits[0].id in shown

@@ -65,6 +65,7 @@ def _retrieve(session: Session, args: Args) -> Answer:
 
 def _search(session: Session, args: Args) -> Answer:
     limit = min(MOST_HITS, max(1, asking.number(args, "limit", DEFAULT_HITS)))
+    query = asking.text(args, "query")
     hits = [
         {
             "hash": hit.id,
@@ -73,9 +74,10 @@ def _search(session: Session, args: Args) -> Answer:
             "total_lines": hit.total_lines,
             "lines": "\n".join(f"{number}: {line}" for number, line in hit.lines),
         }
-        for hit in session.search(asking.text(args, "query"), limit=limit)
+        for hit in session.search(query, limit=limit)
     ]
-    return fitted({"found": bool(hits), "hits": hits}, "hits")
+    said = {} if hits else {"note": session.miss(query)}
+    return fitted({"found": bool(hits), "hits": hits} | said, "hits")
 
 
 def _compress(session: Session, args: Args) -> Answer:

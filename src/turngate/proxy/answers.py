@@ -105,5 +105,5 @@ def _found(session: Session, asked: Mapping[str, Any]) -> str:
         raise RetrieveError("name the hash of a marker, or ask a query")
     hits = session.search(question, limit=_HITS)
     if not hits:
-        return f"[nothing in this conversation's results answers {question[:200]!r}]"
+        return f"[{session.miss(question)}]"
     return render_hits(hits)
