@@ -24,6 +24,8 @@ _TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     "compaction_delta": ("content", "content"),
 }
 _CALLS: Final = ("tool_use",)
+#: Reasons to stop that may leave the last block torn.
+_CUT: Final = frozenset({"max_tokens", "model_context_window_exceeded", "refusal"})
 _PARTIAL: Final = "\0partial"
 
 
@@ -181,7 +183,7 @@ def _round(
         text="".join(str(block.get("text", "")) for block in seen if block.get("type") == "text"),
         blocks=len(seen),
         usage=numbers(usage, _USAGE),
-        finished=finished,
+        finished=finished and status not in _CUT,
         status=status,
     )
 

@@ -47,7 +47,7 @@ class Round:
     usage: Mapping[str, int] = field(default_factory=dict)
     """Tokens as far as they were told: `USAGE_KEYS`."""
     finished: bool = False
-    """Whether it ended as the protocol has it."""
+    """Whether it ended as the protocol has it, and not because it was cut short: its calls are whole."""
     status: str = ""
     """Why it ended, in the provider's words."""
     id: str = ""

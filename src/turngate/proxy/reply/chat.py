@@ -17,6 +17,8 @@ _USAGE: Final[Mapping[str, tuple[str, ...]]] = {
 }
 #: Fields of a delta that are no text of the message.
 _NO_TEXT: Final = frozenset({"role", "tool_calls", "function_call", "index"})
+#: Reasons to finish that may leave the last call torn.
+_CUT: Final = frozenset({"length", "content_filter"})
 
 
 class ChatStream(Machine):
@@ -31,33 +33,28 @@ class ChatStream(Machine):
     def reset(self) -> None:
         """Forget the round."""
         self._message: dict[str, Any] = {"role": "assistant", "content": None}
-        self._calls: dict[int, dict[str, Any]] = {}
+        #: Calls in the order in which they came; which of them are ours; their indexes, as given.
+        self._calls: list[dict[str, Any]] = []
         self._own: set[int] = set()
-        self._places: dict[int, int] = {}
+        self._given: list[Any] = []
         self._usage: dict[str, Any] = {}
         self._status = ""
 
     def take(self, frame: bytes, value: dict[str, Any]) -> bytes:
         """A chunk."""
-        choice = _first_choice(value)
-        new = value
-        if isinstance(value.get("usage"), dict):
-            self._usage = value["usage"]
-            if self._spent:
-                new = new | {"usage": summed([*self._spent, self._usage])}
-        if choice is not None:
-            delta = choice.get("delta")
-            seen = self._seen(delta) if isinstance(delta, dict) else delta
-            if isinstance(choice.get("finish_reason"), str):
-                self._status = choice["finish_reason"]
+        choice, new = _first_choice(value), self._joined(value)
+        delta = None if choice is None else choice.get("delta")
+        if choice is not None and isinstance(delta, dict):
+            seen = self._seen(delta)
+            self._status = _reason(choice) or self._status
+            if self._own and self._status and any(seen.values()):
+                self.hold(changed(frame, _with_choice(new, choice | {"delta": {}})))
+                going = choice | {"delta": seen, "finish_reason": None}
+                return changed(frame, _with_choice(new | {"usage": None}, going))
             if seen is not delta:
-                new = new | {"choices": [choice | {"delta": seen}, *value["choices"][1:]]}
-                if not seen and not self._status and value.get("usage") is None:
+                if not (any(seen.values()) or self._status or value.get("usage")):
                     return b""
-        if self._id is None:
-            self._id = value.get("id")
-        elif not self.is_first and value.get("id") != self._id:
-            new = new | {"id": self._id}
+                new = _with_choice(new, choice | {"delta": seen})
         out = frame if new is value else changed(frame, new)
         return self.hold(out) if self._own and self._status else out
 
@@ -65,42 +62,70 @@ class ChatStream(Machine):
         """The end in words."""
         return self.hold(frame) if self._own else frame
 
+    def _joined(self, value: dict[str, Any]) -> dict[str, Any]:
+        """A chunk as one of the whole reply: with its id, and the usage of all rounds."""
+        new = value
+        if isinstance(value.get("usage"), dict):
+            self._usage = value["usage"]
+            if self._spent:
+                new = new | {"usage": summed([*self._spent, self._usage])}
+        if self._id is None:
+            self._id = value.get("id")
+        elif not self.is_first and value.get("id") != self._id:
+            new = new | {"id": self._id}
+        return new
+
     def _seen(self, delta: dict[str, Any]) -> dict[str, Any]:
-        """A delta without what is ours; the very object where nothing is."""
+        """A delta without what is ours; the very object where nothing is.
+
+        Clients add up strings: the role is told in the first round only.
+        """
         for key, value in delta.items():
             if key not in _NO_TEXT and value is not None:
                 _grow(self._message, key, value)
-        seen = delta
+        seen = {key: value for key, value in delta.items() if key != "role" or self.is_first}
         pieces = delta.get("tool_calls")
-        if isinstance(pieces, list):
-            kept = [new for piece in pieces if (new := self._piece(piece)) is not None]
-            if kept != pieces:
-                seen = {key: value for key, value in delta.items() if key != "tool_calls"}
-                seen |= {"tool_calls": kept} if kept else {}
-                seen = {} if not kept and not any(seen.get(key) for key in seen if key != "role") else seen
-        if not self.is_first and seen.get("role") and not any(v for k, v in seen.items() if k != "role"):
-            return {}
-        return seen
+        if isinstance(pieces, list) and pieces:
+            seen["tool_calls"] = [new for piece in pieces if (new := self._piece(piece)) is not None]
+            if not seen["tool_calls"]:
+                del seen["tool_calls"]
+        return delta if seen == delta else seen
 
     def _piece(self, piece: Any) -> Any:
         """A piece of a call as the client sees it; None for one of ours."""
-        if not isinstance(piece, dict) or not isinstance(piece.get("index"), int):
+        if not isinstance(piece, dict):
             return piece
-        index = piece["index"]
-        call = self._calls.get(index)
-        if call is None:
-            call = self._calls[index] = {"type": "function"}
-            if self.hide and _name(piece) == OWN:
-                self._own.add(index)
-            else:
-                self._places[index] = len(self._places)
+        at = self._call_of(piece)
         for key, value in piece.items():
             if key != "index" and value is not None:
-                _grow(call, key, value)
-        if index in self._own:
+                _grow(self._calls[at], key, value)
+        if at in self._own:
             return None
-        place = self._places[index]
+        index = piece.get("index")
+        if not isinstance(index, int):
+            return piece
+        ours = {self._given[each] for each in self._own}
+        ours -= {given for each, given in enumerate(self._given) if each not in self._own}
+        place = index - sum(isinstance(each, int) and each < index for each in ours)
         return piece if place == index else piece | {"index": place}
+
+    def _call_of(self, piece: dict[str, Any]) -> int:
+        """The call that a piece belongs to.
+
+        Some servers give no index, or the same one to all calls: then an id (a name) of its own begins one.
+        """
+        index, id_ = piece.get("index"), piece.get("id")
+        known = [at for at, given in enumerate(self._given) if given == index]
+        if known:
+            before = self._calls[known[-1]].get("id")
+            another = id_ and before and id_ != before
+            if not another and not (index is None and _name(piece)):
+                return known[-1]
+        if self.hide and _name(piece) == OWN:
+            self._own.add(len(self._calls))
+        self._given.append(index)
+        self._calls.append({"type": "function"})
+        return len(self._calls) - 1
 
     def again(self, *, hide: bool = True) -> None:
         """A further round follows."""
@@ -109,8 +134,7 @@ class ChatStream(Machine):
 
     def round(self) -> Round:
         """What the round was."""
-        calls = [self._calls[index] for index in sorted(self._calls)]
-        message = self._message | ({"tool_calls": calls} if calls else {})
+        message = self._message | ({"tool_calls": self._calls} if self._calls else {})
         return _round(message, hide=self.hide, usage=self._usage, status=self._status)
 
 
@@ -147,14 +171,13 @@ class ChatWhole:
             return self._bodies[-1][0]
         first, last = self._bodies[0][1], self._bodies[-1][1]
         messages = [(_first_choice(value) or {}).get("message") or {} for _, value in self._bodies]
-        merged: dict[str, Any] = dict(messages[-1])
-        for key in merged:
-            texts = [text for message in messages if isinstance(text := message.get(key), str)]
-            if key not in _NO_TEXT and texts:
-                merged[key] = "".join(texts)
-        calls = [
-            call for call in merged.pop("tool_calls", None) or () if not (self._hide and _name(call) == OWN)
-        ]
+        merged: dict[str, Any] = {"role": "assistant", "content": None}
+        for message in messages:
+            for key, each in message.items():
+                if key not in _NO_TEXT and (each is not None or key not in merged):
+                    _grow(merged, key, each)
+        calls = messages[-1].get("tool_calls") or ()
+        calls = [call for call in calls if not (self._hide and _name(call) == OWN)]
         merged |= {"tool_calls": calls} if calls else {}
         choices = [(_first_choice(last) or {}) | {"message": merged}, *last.get("choices", ())[1:]]
         usage = summed(value.get("usage") or {} for _, value in self._bodies)
@@ -182,7 +205,7 @@ def _round(message: Mapping[str, Any], *, hide: bool, usage: Mapping[str, Any], 
         text=text if isinstance(text, str) else "",
         blocks=int(bool(text)) + len(seen),
         usage=numbers(usage, _USAGE),
-        finished=bool(status),
+        finished=bool(status) and status not in _CUT,
         status=status,
     )
 
@@ -191,6 +214,15 @@ def _first_choice(value: Mapping[str, Any]) -> dict[str, Any] | None:
     choices = value.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     return first if isinstance(first, dict) and first.get("index", 0) == 0 else None
+
+
+def _reason(choice: Mapping[str, Any]) -> str:
+    reason = choice.get("finish_reason")
+    return reason if isinstance(reason, str) else ""
+
+
+def _with_choice(value: dict[str, Any], choice: dict[str, Any]) -> dict[str, Any]:
+    return value | {"choices": [choice, *value["choices"][1:]]}
 
 
 def _name(call: Any) -> str:

@@ -14,6 +14,8 @@ _USAGE: Final[Mapping[str, tuple[str, ...]]] = {
     "output": ("candidatesTokenCount",),
     "cache_read": ("cachedContentTokenCount",),
 }
+#: The reason to end of a reply whose calls are whole.
+_WHOLE: Final = "STOP"
 
 
 class GeminiStream(Machine):
@@ -22,6 +24,7 @@ class GeminiStream(Machine):
     def __init__(self) -> None:
         super().__init__()
         self._spent: list[dict[str, Any]] = []
+        self._id: Any = None
         self.reset()
 
     def reset(self) -> None:
@@ -33,11 +36,7 @@ class GeminiStream(Machine):
 
     def take(self, frame: bytes, value: dict[str, Any]) -> bytes:
         """A response with further parts."""
-        new = value
-        if isinstance(value.get("usageMetadata"), dict):
-            self._usage = value["usageMetadata"]
-            if self._spent:
-                new = new | {"usageMetadata": summed([*self._spent, self._usage])}
+        new = self._joined(value)
         candidate = _first_candidate(value)
         if candidate is None:
             return self._out(frame, new, value)
@@ -56,6 +55,19 @@ class GeminiStream(Machine):
         if not self._status:
             return self._out(frame, new, value) if seen else b""
         return self._split(frame, new, candidate, seen)
+
+    def _joined(self, value: dict[str, Any]) -> dict[str, Any]:
+        """A response as a piece of the whole reply: with its id, and the usage of all rounds."""
+        new = value
+        if isinstance(value.get("usageMetadata"), dict):
+            self._usage = value["usageMetadata"]
+            if self._spent:
+                new = new | {"usageMetadata": summed([*self._spent, self._usage])}
+        if self._id is None:
+            self._id = value.get("responseId")
+        elif not self.is_first and value.get("responseId", self._id) != self._id:
+            new = new | {"responseId": self._id}
+        return new
 
     def _split(
         self, frame: bytes, new: dict[str, Any], candidate: dict[str, Any], seen: list[dict[str, Any]]
@@ -124,6 +136,8 @@ class GeminiWhole:
         }
         usage = summed(value.get("usageMetadata") or {} for _, value in self._bodies)
         merged = last | {"candidates": [candidate, *last.get("candidates", ())[1:]]}
+        if "responseId" in last:
+            merged["responseId"] = self._bodies[0][1].get("responseId")
         return dumps(merged | ({"usageMetadata": usage} if usage else {}))
 
 
@@ -157,7 +171,7 @@ def _round(parts: Sequence[dict[str, Any]], *, hide: bool, usage: Mapping[str, A
         text="".join(str(part.get("text", "")) for part in seen if not part.get("thought")),
         blocks=len(seen),
         usage=numbers(usage, _USAGE),
-        finished=bool(status),
+        finished=status == _WHOLE,
         status=status,
     )
 

@@ -8,6 +8,8 @@ from typing import Any, Final
 from turngate.proxy.jsontext import dumps, object_of
 from turngate.proxy.reply.base import OWN, OwnCall, Round, numbers, summed
 from turngate.proxy.reply.stream import Machine, changed
+from turngate.wire.scan import find, scan, value_of
+from turngate.wire.sse import parse, with_data
 
 _USAGE: Final[Mapping[str, tuple[str, ...]]] = {
     "input": ("input_tokens",),
@@ -43,9 +45,14 @@ class ResponsesStream(Machine):
         self._own: set[int] = set()
         self._response: dict[str, Any] = {}
         self._finished = False
+        #: The number of its end.
+        self._end: int | None = None
 
     def take(self, frame: bytes, value: dict[str, Any]) -> bytes:
         """An event."""
+        if isinstance(value.get("response"), dict) and _offers(value["response"]):
+            frame = with_data(frame, _without_tool(parse(frame).data, ("response", "tools")))
+            value = value | {"response": value["response"] | {"tools": _tools(value["response"])}}
         kind = str(value.get("type"))
         if kind in _BEGINS and not self.is_first:
             return b""
@@ -92,6 +99,7 @@ class ResponsesStream(Machine):
         output = [*self._shown, *self._visible()]
         usage = summed([*self._spent, self._response.get("usage") or {}])
         merged = self._response | {"id": self._id, "output": output} | ({"usage": usage} if usage else {})
+        self._end = self._number
         out = self._numbered(frame, _Changed(value | {"response": merged}))
         return self.hold(out) if self._own else out
 
@@ -108,7 +116,7 @@ class ResponsesStream(Machine):
     def again(self, *, hide: bool = True) -> None:
         """A further round follows."""
         # The end that was held back had a number; the client never saw it.
-        self._number -= sum(1 for _ in self._held)
+        self._number = self._number if self._end is None else self._end
         self._shown += self._visible()
         self._spent.append(self._response.get("usage") or {})
         super().again(hide=hide)
@@ -133,6 +141,9 @@ class ResponsesWhole:
     def read(self, body: bytes) -> Round:
         """The upstream's reply."""
         value = object_of(body)
+        if _offers(value):
+            body = _without_tool(body, ("tools",))
+            value = value | {"tools": _tools(value)}
         self._bodies.append((body, value))
         status = str(value.get("status") or "")
         found = _round(
@@ -204,6 +215,27 @@ def _text(item: Mapping[str, Any]) -> str:
 
 def _is_own(item: Any) -> bool:
     return isinstance(item, dict) and item.get("type") == "function_call" and item.get("name") == OWN
+
+
+def _offers(response: Mapping[str, Any]) -> bool:
+    """Whether a response repeats the request's tools, and so ours."""
+    tools = response.get("tools")
+    return isinstance(tools, list) and any(_is_our_tool(tool) for tool in tools)
+
+
+def _tools(response: Mapping[str, Any]) -> list[Any]:
+    return [tool for tool in response["tools"] if not _is_our_tool(tool)]
+
+
+def _without_tool(data: bytes, path: tuple[str, ...]) -> bytes:
+    """A JSON text without our tool in the list at that path; every other byte as it was."""
+    place = find(scan(data), path)
+    kept = [data[item.start : item.end] for item in place.items if not _is_our_tool(value_of(data, item))]
+    return data[: place.start] + b"[" + b",".join(kept) + b"]" + data[place.end :]
+
+
+def _is_our_tool(tool: Any) -> bool:
+    return isinstance(tool, dict) and tool.get("name") == OWN
 
 
 def _items_of(value: Mapping[str, Any]) -> list[dict[str, Any]]:

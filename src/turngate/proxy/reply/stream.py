@@ -33,9 +33,13 @@ class Machine(abc.ABC):
         return b"".join(self._relayed(frame) for frame in self._frames.feed(chunk))
 
     def end(self) -> Round:
-        """The upstream's stream is over; a frame that it did not finish is handed on as it is."""
+        """The upstream's stream is over.
+
+        A last frame without its empty line is handed on if it is whole. Of one that was cut off nobody can
+        say whose it is, and readers leave it out anyway (WHATWG HTML, 9.2.6).
+        """
         rest = self._frames.rest()
-        if rest.strip():
+        if rest.strip() and not _is_torn(rest):
             self._held.append(self._relayed(rest))
         self.rounds.append(self.round())
         return self.rounds[-1]
@@ -84,6 +88,17 @@ class Machine(abc.ABC):
     @abc.abstractmethod
     def round(self) -> Round:
         """What the round was."""
+
+
+def _is_torn(rest: bytes) -> bool:
+    data = parse(rest).data
+    if not data.startswith(b"{"):
+        return rest.startswith(b"event:") and not data
+    try:
+        loads(data)
+    except TurngateError:
+        return True
+    return False
 
 
 def changed(frame: bytes, value: Any) -> bytes:
