@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -138,7 +139,7 @@ def _parts(lines: list[str], bases: Sequence[Base]) -> Iterator[Run | Own]:
     at = 0
     follows: Run | None = None
     while at < len(lines):
-        run = _longest(lines, at, bases, follows)
+        run = _longest(lines, at, bases, follows, len(own))
         if run is None:
             own.append(lines[at])
             at += 1
@@ -153,19 +154,32 @@ def _parts(lines: list[str], bases: Sequence[Base]) -> Iterator[Run | Own]:
         yield Own(tuple(own))
 
 
-def _longest(lines: list[str], at: int, bases: Sequence[Base], follows: Run | None) -> Run | None:
-    """The longest run that begins here; of equal ones that which goes on behind `follows`, or the newest."""
+def _longest(lines: list[str], at: int, bases: Sequence[Base], follows: Run | None, since: int) -> Run | None:
+    """The longest run that begins here; of equal ones that which goes on behind `follows`, or the newest.
+
+    `since`: lines between `follows` and here; where as many were replaced, it goes on so far behind.
+    """
     bare = _bare(lines[at])
     best: Run | None = None
     best_rank = (0, False, 0)
     for number, base in enumerate(bases):
-        for first in base.places.get(bare, ())[-_PLACES:]:
+        places = base.places.get(bare, [])
+        for first in (*places[-_PLACES:], *_aligned(places, number, follows, since)):
             run = _run(lines, at, base, number, first)
             goes_on = follows is not None and follows.base == number and first >= follows.end
             rank = (run.length, goes_on, number)
             if rank > best_rank and _is_long(lines, at, run.length):
                 best, best_rank = run, rank
     return best
+
+
+def _aligned(places: list[int], number: int, follows: Run | None, since: int) -> Iterator[int]:
+    """The place behind `follows` where as many lines were replaced as are new, if the line stands there."""
+    if len(places) > _PLACES and follows is not None and follows.base == number:
+        wanted = follows.end + since
+        nearest_at = bisect_left(places, wanted)
+        if nearest_at < len(places) and places[nearest_at] == wanted:
+            yield wanted
 
 
 def _run(lines: list[str], at: int, base: Base, number: int, first: int) -> Run:
