@@ -12,15 +12,17 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from bench import arms, corpus, even
+from bench import arms, corpus, even, trajectories
 from bench.arms import Outcome
 from bench.counts import Counts
 from bench.fidelity import Row, run
+from turngate.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from bench.corpus import Sample
+    from turngate.settings import Budget
 
 #: With the extra that its proxy needs, which brings the detection of types that its users get.
 RIVAL = "headroom-ai[proxy]==0.42.0"
@@ -146,6 +148,13 @@ def drawn_evenly(
     return {name: {k: t.figures() for k, t in found.items()} for name, found in tallies.items()}
 
 
+def in_sessions(budget: Budget) -> dict[str, Callable[[Sample], Outcome]]:
+    """The arms for results of conversations: ours through sessions, with a store; and each by itself."""
+    named = {"turngate": budget, "turngate, wide": "wide"}
+    sessions = {name: trajectories.session_arm(Settings(budget=each))[0] for name, each in named.items()}
+    return sessions | {"turngate, alone": arms.turngate(budget)}
+
+
 def _ratio(over: dict[str, Any], under: dict[str, Any], key: str) -> float:
     return over[key] / under[key] if under[key] else float("inf")
 
@@ -174,7 +183,8 @@ def main(argv: list[str]) -> int:
             "first and last": arms.head_tail,
         }
         for title, samples in sets.items():
-            rows = {name: run(samples(), arm, counts, check=False).total for name, arm in ways.items()}
+            here = ways if title == "single outputs" else ways | in_sessions(args.budget)
+            rows = {name: run(samples(), arm, counts, check=False).total for name, arm in here.items()}
             answer[title] = {name: row.figures() for name, row in rows.items()}
             if not args.json:
                 show(title, rows)
