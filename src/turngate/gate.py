@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 from turngate import settings as settings_module
 from turngate.session import Session, StoreAccess
 from turngate.settings import STORE_FILE, Settings
-from turngate.store import SqliteStore, Store
+from turngate.store import Store, open_store
 from turngate.tally import Stats, Tally
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Gate:
         self.settings = settings or Settings()
         #: The database, unless a store was given.
         self.path = path or self.settings.store_path
-        self._access = StoreAccess(self._open_sqlite if store is None else lambda: store)
+        self._access = StoreAccess(self._open if store is None else lambda: store)
         self._tally = Tally()
         self._lock = threading.Lock()
         self._sessions: WeakValueDictionary[str, Session] = WeakValueDictionary()
@@ -101,8 +101,8 @@ class Gate:
     ) -> None:
         self.close()
 
-    def _open_sqlite(self) -> Store:
-        return SqliteStore(self.path, self.settings.store)
+    def _open(self) -> Store:
+        return open_store(self.settings.store, self.path)
 
 
 def _database(path: Path) -> Path:

@@ -105,6 +105,8 @@ def _check_numbers(settings: StoreSettings | WindowSettings | ProxySettings | Se
 class StoreSettings:
     """The store of originals: section ``[store]``."""
 
+    url: str = ""
+    """A database that several machines share, ``postgresql://…``; "": one file in `data_dir`."""
     max_bytes: int = 2 * 1024**3
     """Limit of the whole database on disk, index included."""
     max_age_days: int = 365

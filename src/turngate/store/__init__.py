@@ -18,6 +18,7 @@ from turngate.store.base import (
     to_text,
 )
 from turngate.store.lines import line_count, split_lines
+from turngate.store.opening import open_store
 from turngate.store.redact import redact
 from turngate.store.retrieve import (
     PAGE_CHARS,
@@ -57,6 +58,7 @@ __all__ = [
     "json_path",
     "line_count",
     "line_range",
+    "open_store",
     "page",
     "passages",
     "redact",

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Final, TypeVar
 
@@ -136,7 +137,7 @@ class PgConnections:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Make this thread's writes one transaction, which begins with the first and is on disk at the end."""
+        """Make this thread's writes one transaction, begun with the first and on disk at the end."""
         with self._errors(), ExitStack() as stack:
             self._together.stack = stack
             self._together.conn = None
@@ -222,7 +223,7 @@ class PgConnections:
             ) from fault
 
 
-class _Again(StoreUnavailableError):
+class _Again(StoreUnavailableError):  # noqa: N818 - what to do about it
     """Another replica was faster."""
 
 
@@ -261,7 +262,11 @@ def _value(value: Any) -> Any:
 
 
 def _decoded(row: Sequence[Any]) -> tuple[Any, ...]:
-    return tuple(
-        bytes.fromhex(value[1:]) if isinstance(value, str) and value.startswith(_ESCAPE) else value
-        for value in row
-    )
+    """A row as SQLite would answer it: sums are whole numbers."""
+    return tuple(map(_plain, row))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, str) and value.startswith(_ESCAPE):
+        return bytes.fromhex(value[1:])
+    return int(value) if isinstance(value, Decimal) else value

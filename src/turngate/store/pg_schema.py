@@ -1,4 +1,4 @@
-"""The tables in PostgreSQL, and the ordered steps that lead to them; safe when many replicas start at once."""
+"""The tables in PostgreSQL, and the ordered steps that lead to them; many replicas may start at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The store in PostgreSQL, for any number of replicas on any number of machines. Needs the extra ``postgres``."""
+"""The store in PostgreSQL, for replicas on any number of machines. Needs the extra ``postgres``."""
 
 from __future__ import annotations
 

@@ -51,8 +51,8 @@ def short_hash(data: bytes, length: int) -> str:
 class RelationalStore:
     """Originals in a database. Thread-safe, and safe beside other processes.
 
-    Nothing is opened before the first call, so a store whose database is away can be made, and works as soon as
-    it is back.
+    Nothing is opened before the first call, so a store whose database is away can be made, and works as soon
+    as it is back.
     """
 
     def __init__(

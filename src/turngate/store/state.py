@@ -37,7 +37,8 @@ def save_state(
         )
     else:
         done = conn.execute(
-            "UPDATE session_state SET version = version + 1, body = ? WHERE session = ? AND room = ? AND version = ?",
+            """UPDATE session_state SET version = version + 1, body = ?
+            WHERE session = ? AND room = ? AND version = ?""",
             (body, name(session), name(room), expected_version),
         )
     return expected_version + 1 if done.rowcount else None
