@@ -81,3 +81,46 @@ def test_what_a_host_adds_after_a_value_is_shown_whole(tail):
 
 def test_much_text_after_a_value_makes_it_a_text():
     assert shorten(json.dumps(records(100)) + "\nword" * 900).kind == "text"
+
+
+def test_a_small_text_of_many_tokens_is_shortened_where_one_of_few_is_left_alone():
+    dense = "\n".join(f"第{n}步：把日志文件复制到备份目录，并检查磁盘空间是否足够" for n in range(60))
+    assert len(dense) < 2_000
+    assert shorten(dense).changed
+    assert shorten("\n".join(f"step {n} is done" for n in range(60))).reason == "small"
+
+
+def test_what_a_terminal_leaves_is_shown_whole_where_it_is_short_enough():
+    bars = ["\r".join(f"layer {n}{n * 7}: {k} %" for k in range(0, 101, 2)) for n in range(40)]
+    result = shorten("\n".join(bars))
+    assert result.text == "\n".join(f"layer {n}{n * 7}: 100 %" for n in range(40))
+    assert result.hidden == ()
+
+
+def test_styles_and_scripts_of_a_page_are_hidden_and_pages_inside_scripts_are_not():
+    style = [f".class-{n} {{ margin: {n}px; color: #{n:06x} }}" for n in range(200)]
+    script = [f"const value_{n} = load({n * 31});" for n in range(200)]
+    inside = ["const page = `", "<h2>Fees that apply to accounts abroad</h2>", "`;"]
+    body = [f"<p>Paragraph {n} tells of {n * 7919}.</p>" for n in range(60)]
+    head = ["<!doctype html><html><head><style>", *style, "</style></head><body>"]
+    page = "\n".join([*head, *body, "<script>", *script, *inside, *script, "</script></body></html>"])
+    shown = shorten(page).text
+    assert "margin" not in shown
+    assert shown.count("const value_") < 10
+    assert "<h2>Fees that apply to accounts abroad</h2>" in shown
+
+
+def test_a_record_with_other_keys_than_all_the_rest_is_in_view():
+    rows = [
+        {"time": f"08:{n // 60:02}:{n % 60:02}", "test": f"t{n}", "out": f"ran {n * 37}"} for n in range(300)
+    ]
+    rows[222] = {"time": "08:03:42", "package": "store", "took": 3.25}
+    shown = shorten("\n".join(map(json.dumps, rows))).text
+    assert '"package":"store"' in shown
+    assert '"took":3.25' in shown
+
+
+def test_values_of_a_short_gap_are_shown_rather_than_counted():
+    rows = [{"id": n, "ok": True, "size": n * 7919 % 10007} for n in range(500)]
+    shown = shorten(json.dumps(rows)).text
+    assert shown.count('"…":1') < shown.count("{") / 4

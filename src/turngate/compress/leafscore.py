@@ -48,7 +48,7 @@ OUTCOME_KEYS = frozenset(
     | {"signal", "timed_out", "is_error"}
 )
 OUTCOME = 6.0
-OUTCOME_MOST_DEPTH = 2
+OUTCOME_MOST_DEPTH, OUTCOMES_MOST = 2, 4
 OUTCOME_MOST_CHARS = 300
 
 _WORDS = bytes(
@@ -229,10 +229,14 @@ def _add_outcomes(leaves: Leaves, total: list[float]) -> None:
         for path, key in enumerate(leaves.keys)
         if leaves.depths[path] <= OUTCOME_MOST_DEPTH and key.lower() in OUTCOME_KEYS
     }
-    if told:
-        for index, path in enumerate(leaves.path):
-            if path in told and len(leaves.spelled[index]) <= OUTCOME_MOST_CHARS:
-                total[index] += OUTCOME
+    if not told:
+        return
+    found = [index for index, path in enumerate(leaves.path) if path in told]
+    # More of one key are a column of records.
+    counts = Counter(leaves.path[index] for index in found)
+    for index in found:
+        if counts[leaves.path[index]] <= OUTCOMES_MOST and len(leaves.spelled[index]) <= OUTCOME_MOST_CHARS:
+            total[index] += OUTCOME
 
 
 def _blend(leaves: Leaves, total: list[float]) -> list[float]:
