@@ -73,11 +73,15 @@ class Memory:
         if any(_alike(self.entries[at], entry) for at in self._by_call.get(entry.call, ())):
             return False
         if len(self.entries) >= MAX_ENTRIES + _TRIM:
-            self.__init__(self.entries[-MAX_ENTRIES:])  # type: ignore[misc]
+            self._keep_newest()
         self._by_call.setdefault(entry.call, []).append(len(self.entries))
         self._by_content.setdefault(entry.sha256, []).append(len(self.entries))
         self.entries.append(entry)
         return True
+
+    def _keep_newest(self) -> None:
+        kept = Memory(self.entries[-MAX_ENTRIES:])
+        self.entries, self._by_call, self._by_content = kept.entries, kept._by_call, kept._by_content
 
     def leave(self, calls: Collection[str] | None) -> bool:
         """The results of these calls (None: of all) have left the window; False where that is known."""
@@ -173,7 +177,7 @@ def decode(data: bytes) -> Memory:
         if version != _VERSION:
             raise ValueError("a memory of results of another version")
         return Memory(Entry(**{**row, "of": tuple(row["of"])}) for row in rows)
-    except (zstd.ZstdError, TypeError, KeyError) as error:
+    except (zstd.ZstdError, orjson.JSONDecodeError, TypeError, KeyError) as error:
         raise ValueError("a memory of results that is damaged") from error
 
 
