@@ -101,23 +101,35 @@ def test_the_server_goes_and_comes_back_under_load(server, replica, monkeypatch)
     histories = {name: requests("chat", loop("chat", 12, salt=name)) for name in "abcd"}
     sent = {name: [] for name in histories}
 
+    away, back = threading.Event(), threading.Event()
+
     def drive(name, number):
-        for part in histories[name]:
+        for turn, part in enumerate(histories[name]):
+            # Some requests before, some while it is away, some after.
+            for moment, event in ((3, away), (8, back)):
+                if turn == moment:
+                    assert event.wait(60)
             sent[name].append(engines[number % 2].prepare(Ask(body("chat", part), "chat", "scope")))
-            time.sleep(0.15)
+            time.sleep(0.05)
 
     threads = [threading.Thread(target=drive, args=pair) for pair in zip(histories, range(4), strict=True)]
     for thread in threads:
         thread.start()
-    time.sleep(0.7)
+    time.sleep(0.3)
     control(server, "stop", "-m", "immediate")
-    time.sleep(0.6)
+    away.set()
+    time.sleep(1.0)
     control(server, "start", "-w", "-o", f"-h '' -k {server.get_uri().rpartition('host=')[2]}")
+    # The pool finds it again by itself.
+    deadline = time.monotonic() + 30
+    while not all(engine.catch_up() for engine in engines) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    back.set()
     for thread in threads:
         thread.join()
     for name, sendings in sent.items():
         assert extends(sendings, "chat"), name
-        assert any(each.degraded for each in sendings)
+        assert any(each.degraded for each in sendings[3:8])
         assert not sendings[-1].degraded
         assert sendings[-1].shortened == 1
     for engine in engines:
