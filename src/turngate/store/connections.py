@@ -142,7 +142,7 @@ class Connections:
                 self._close_writer()
             raise
 
-    def write(self, job: Callable[[sqlite3.Connection], T]) -> T:
+    def write(self, job: Callable[[sqlite3.Connection], T], *, alone: bool = False) -> T:  # noqa: ARG002 - it always is
         """Run `job` in a transaction, perhaps with others; it is on disk when this returns."""
         stack = getattr(self._together, "stack", None)
         if stack is not None:

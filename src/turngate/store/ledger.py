@@ -300,12 +300,14 @@ def forget(conn: Connection, *, live: str, live_since: float, older_than: float)
         older_than: Unix time.
     """
     times = {"live_since": live_since, "older_than": older_than}
+    # No request ends with a reply that waits for its echo; what it answers does.
     pinned = "at >= :live_since OR session IN (SELECT id FROM live WHERE id IS NOT NULL)"
     conn.execute(
         f"""{live}, kept(key) AS (
             SELECT tip FROM ledger_request WHERE {pinned}
             UNION SELECT node.parent FROM ledger_node AS node JOIN kept ON node.key = kept.key)
-        DELETE FROM ledger_node WHERE at < :older_than AND key NOT IN (SELECT key FROM kept)""",
+        DELETE FROM ledger_node WHERE at < :older_than AND key NOT IN (SELECT key FROM kept)
+        AND NOT (role = 'reply' AND parent IN (SELECT key FROM kept))""",
         times,
     )
     conn.execute(f"{live} DELETE FROM ledger_request WHERE at < :older_than AND NOT ({pinned})", times)
@@ -404,6 +406,8 @@ _WITH_EDITS = """SELECT found.key, policy, epoch, edit.session, edit.op, edit.pa
 
 
 def _load(conn: Connection, keys: Sequence[bytes], session: str) -> Page:
+    if not keys:
+        return Page({}, {}, {})
     whose = records.name(session)
     if len(keys) <= _CHUNK:
         pick = _PICK.format(marks=",".join("?" * len(keys)))

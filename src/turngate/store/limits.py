@@ -107,7 +107,7 @@ class Limits:
                 if self._disk.used_bytes() <= target:
                     break
         removed = sum(count for count, _ in sizes)
-        self._connections.write(lambda conn: _forget_sessions(conn, min(live_since, oldest)))
+        self._connections.write(lambda conn: _forget_sessions(conn, min(live_since, oldest)), alone=True)
         if removed and removed >= _MERGE_SHARE * total:
             self._connections.write(self._index.lexicon.tidy)
         self._disk.shrink()
@@ -115,7 +115,7 @@ class Limits:
 
     def _drop(self, keys: list[int], live_since: float) -> tuple[int, int]:
         return self._connections.write(
-            lambda conn: self._drop_in(conn, _still_out_of_view(conn, keys, live_since))
+            lambda conn: self._drop_in(conn, _still_out_of_view(conn, keys, live_since)), alone=True
         )
 
     def _drop_in(self, conn: Connection, keys: list[int]) -> tuple[int, int]:
@@ -131,7 +131,8 @@ class Limits:
 
     def _forget_sent(self, live_since: float, older_than: float) -> None:
         self._connections.write(
-            lambda conn: ledger.forget(conn, live=_LIVE, live_since=live_since, older_than=older_than)
+            lambda conn: ledger.forget(conn, live=_LIVE, live_since=live_since, older_than=older_than),
+            alone=True,
         )
 
 

@@ -37,6 +37,9 @@ _PAUSE_SECONDS: Final = 0.01
 #: Texts that PostgreSQL cannot hold (NUL, lone surrogates) stand as hex behind this, a private character.
 _ESCAPE: Final = "\uf8ff"
 
+#: "TGWR" in ASCII: shared by writers, taken alone by whoever removes.
+_WRITERS: Final = 0x54475752
+
 _PLACE: Final = re.compile(r"'(?:[^']|'')*'|\?|:(live_since|older_than)\b|%")
 _ANCHOR: Final = re.compile(r"SELECT \? UNION")
 _GUARD: Final = re.compile(r"\s+LIMIT \d+\)")
@@ -105,14 +108,15 @@ class PgConnections:
             f"postgresql://{parts.get('host', '')}:{parts.get('port', 5432)}/{parts.get('dbname', '')}"
         )
 
-    def write(self, job: Callable[[Any], T]) -> T:
-        """Run `job` in a transaction; it is on disk when this returns."""
+    def write(self, job: Callable[[Any], T], *, alone: bool = False) -> T:
+        """Run `job` in a transaction, `alone` beside no other writer; it is on disk when this returns."""
         stack = getattr(self._together, "stack", None)
         if stack is not None:
             return self._jointly(job, stack)
         for attempt in range(_TRIES):
             try:
                 with self._errors(), self._connection() as conn, conn.raw.transaction():
+                    _take_turn(conn.raw, alone=alone)
                     return job(conn)
             except _Again:
                 time.sleep(_PAUSE_SECONDS * 2**attempt)
@@ -168,6 +172,7 @@ class PgConnections:
         if self._together.conn is None:
             conn = stack.enter_context(self._connection())
             stack.enter_context(conn.raw.transaction())
+            _take_turn(conn.raw, alone=False)
             self._together.conn = conn
         joined: PgConnection = self._together.conn
         for attempt in range(_TRIES):
@@ -225,6 +230,11 @@ class PgConnections:
 
 class _Again(StoreUnavailableError):  # noqa: N818 - what to do about it
     """Another replica was faster."""
+
+
+def _take_turn(raw: psycopg.Connection[Any], *, alone: bool) -> None:
+    """Keep writers and whoever removes apart until the transaction ends: what one saw, the other removes."""
+    raw.execute(f"SELECT pg_advisory_xact_lock{'' if alone else '_shared'}({_WRITERS})")
 
 
 def _configure(raw: psycopg.Connection[Any]) -> None:
