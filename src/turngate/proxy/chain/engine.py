@@ -127,10 +127,9 @@ class Engine:
         """Write what waits for the store; whether it can be used."""
         try:
             store = self._gate.store
-            while self._memory.waiting:
-                name, entry = next(iter(self._memory.waiting.items()))
+            for name, entry in self._memory.waiting():
                 store.ledger.record(entry)
-                self._memory.waiting.pop(name, None)
+                self._memory.written(name)
             store.touch(_KEY_SESSION)
         except StoreError as fault:
             self._failed(fault)
@@ -147,7 +146,7 @@ class Engine:
         if time.monotonic() < self._rests_until:
             raise StoreError("the store could not be used a moment ago; it is tried again soon")
         store = self._gate.store
-        if self._memory.waiting and not self.catch_up():
+        if self._memory.waiting() and not self.catch_up():
             raise StoreError("what waits for the store cannot be written yet")
         return store
 

@@ -113,8 +113,7 @@ class Memory:
         self.held: Bounded[bytes, Held] = Bounded(HELD_BYTES, lambda held: held.weight)
         #: By key of the reply: what the client did not see of it.
         self.replies: Bounded[bytes, Reply] = Bounded(REPLY_BYTES, lambda reply: 400 + len(reply.before))
-        #: What could not be written, oldest first.
-        self.waiting: OrderedDict[bytes, Entry] = OrderedDict()
+        self._waiting: OrderedDict[bytes, Entry] = OrderedDict()
         self._snapshots: Bounded[bytes, Snapshot] = Bounded(SNAPSHOT_BYTES, lambda snapshot: snapshot.weight)
         self._by_scope: dict[tuple[bytes, str], OrderedDict[bytes, None]] = {}
         self._lock = threading.Lock()
@@ -157,6 +156,16 @@ class Memory:
     def wait(self, name: bytes, entry: Entry) -> None:
         """Keep what could not be written."""
         with self._lock:
-            self.waiting.setdefault(name, entry)
-            while len(self.waiting) > WAITING:
-                self.waiting.popitem(last=False)
+            self._waiting.setdefault(name, entry)
+            while len(self._waiting) > WAITING:
+                self._waiting.popitem(last=False)
+
+    def waiting(self) -> list[tuple[bytes, Entry]]:
+        """What could not be written yet, oldest first."""
+        with self._lock:
+            return list(self._waiting.items())
+
+    def written(self, name: bytes) -> None:
+        """It could."""
+        with self._lock:
+            self._waiting.pop(name, None)
