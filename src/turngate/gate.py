@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 from turngate import settings as settings_module
 from turngate.session import Session, StoreAccess
 from turngate.settings import STORE_FILE, Settings
-from turngate.store import Store, open_store
+from turngate.store import SqliteStore, Store, open_store
 from turngate.tally import Stats, Tally
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ class Gate:
         self.settings = settings or Settings()
         #: The database, unless a store was given.
         self.path = path or self.settings.store_path
+        #: Whether the database was named here: then no URL of the settings counts.
+        self._named = path is not None
         self._access = StoreAccess(self._open if store is None else lambda: store)
         self._tally = Tally()
         self._lock = threading.Lock()
@@ -102,7 +104,11 @@ class Gate:
         self.close()
 
     def _open(self) -> Store:
-        return open_store(self.settings.store, self.path)
+        return (
+            SqliteStore(self.path, self.settings.store)
+            if self._named
+            else open_store(self.settings.store, self.path)
+        )
 
 
 def _database(path: Path) -> Path:

@@ -105,8 +105,6 @@ def _check_numbers(settings: StoreSettings | WindowSettings | ProxySettings | Se
 class StoreSettings:
     """The store of originals: section ``[store]``."""
 
-    url: str = ""
-    """A database that several machines share, ``postgresql://…``; "": one file in `data_dir`."""
     max_bytes: int = 2 * 1024**3
     """Limit of the whole database on disk, index included."""
     max_age_days: int = 365
@@ -117,6 +115,8 @@ class StoreSettings:
     """Whether secrets are also replaced in the stored original, not only in the search index."""
     busy_timeout_ms: int = 5000
     """How long a write waits for another process."""
+    url: str = ""
+    """A database that several machines share, ``postgresql://…``; "": one file in `data_dir`."""
 
     def __post_init__(self) -> None:
         _check_numbers(self)

@@ -118,7 +118,9 @@ def spelled(key: str) -> str:
         value = getattr(value, part)
     if isinstance(value, tuple):
         return f'["{settings.KEEP_DEFAULTS}"]'
-    return {None: "unset", True: "true", False: "false"}.get(
+    words = {None: "unset", True: "true", False: "false"}
+    # 1 and 0 are the keys True and False, too.
+    return (words if value is None or isinstance(value, bool) else {}).get(
         value, f'"{value}"' if isinstance(value, str) else str(value)
     )
 

@@ -59,7 +59,9 @@ class TestOrder:
         assert found.budget == "wide"
         assert found.data_dir == Path("/x")
         assert found.skip_tools == ("a", "b")
-        assert found.store == StoreSettings(2000000, 2000000, 2000000, redact=True, busy_timeout_ms=2000000)
+        assert found.store == StoreSettings(
+            2000000, 2000000, 2000000, redact=True, busy_timeout_ms=2000000, url="/x"
+        )
 
     def test_the_file_named_by_the_environment_is_read(self, file):
         path = file("budget = 'wide'")
@@ -152,7 +154,13 @@ def test_the_store_lies_in_the_data_dir():
     assert Settings().store_path.name == "turngate.sqlite3"
 
 
-@given(st.dictionaries(st.text(max_size=8), st.none() | st.integers() | st.text(max_size=5), max_size=3))
+@given(
+    st.dictionaries(
+        st.text(max_size=8).filter(lambda key: key != "path"),
+        st.none() | st.integers() | st.text(max_size=5),
+        max_size=3,
+    )
+)
 def test_arguments_give_settings_or_a_settings_error(given):
     with suppress(SettingsError):
         assert isinstance(load(environ={}, **given), Settings)

@@ -40,7 +40,7 @@ def open_existing(given: Given) -> Gate:
         StoreUnavailableError: there is none yet.
     """
     gate = open_gate(given)
-    if not gate.path.exists():
+    if not gate.settings.store.url and not gate.path.exists():
         raise StoreUnavailableError(
             f"there is no store at {gate.path} yet; shorten something first, or name its folder: --data-dir"
         )
