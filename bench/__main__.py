@@ -16,6 +16,7 @@ BENCHES = {
     "prefix": "DIR: what the proxy sends extends what it sent, in four wires and however clients spell it",
     "ledger": "[DIR]: loading a long session, growth on disk; with DIR breaks of the prefix in replay",
     "hermes": "a session of the real Hermes agent with and without the plugin; what its hooks cost",
+    "proxy": "what the proxy costs beside a bare relay (--headroom, --soak SECONDS)",
     "tokens": "DIR: error of the token estimate against exact counts",
     "memory": "time and peak memory of shortening logs up to 50 MB",
     "startup": "import and command-line start, size of a core installation",

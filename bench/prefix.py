@@ -2,7 +2,7 @@
 
 Every recorded session is driven through the proxy's engine as a client would: the whole history each time, in
 four wires, and as real clients spell it: cache marks that move, strings that become blocks and back, replies
-that come back spelled anew. Halfway another process takes over. What isn't ours must be the client's own bytes.
+that come back spelled anew. Halfway another process takes over. What isn't ours must be the client's bytes.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ def as_responses(messages: list[Message]) -> list[Message]:
             continue
         if message.get("content"):
             out.append({"role": message["role"], "content": message["content"]})
-        for call in message.get("tool_calls", ()):
-            out.append({"type": "function_call", "call_id": call["id"], **call["function"]})
+        calls = message.get("tool_calls", ())
+        out += ({"type": "function_call", "call_id": call["id"], **call["function"]} for call in calls)
     return out
 
 
@@ -172,7 +172,7 @@ def beside(body: bytes, wire: Wire) -> bytes:
     return rest.replace(b"," + declaration(wire), b"")
 
 
-def is_turn(messages: list[Message], at: int, wire: Wire) -> bool:
+def is_turn(messages: list[Message], at: int) -> bool:
     def assistant(index: int) -> bool:
         message = messages[index]
         kind = str(message.get("type", ""))
@@ -185,7 +185,7 @@ def drive(gate: Gate, wire: Wire, messages: list[Message], habit: str, total: Su
     terms = Terms("1", retrieve=True, adopt=False, settings=gate.settings)
     engine = Engine(gate, terms)
     sent: list[bytes] = []
-    sizes = [at for at in range(len(messages)) if is_turn(messages, at, wire)]
+    sizes = [at for at in range(len(messages)) if is_turn(messages, at)]
     total.sessions += 1
     for number, size in enumerate(sizes):
         if number == len(sizes) // 2:
@@ -229,7 +229,7 @@ def main(argv: list[str]) -> int:
     for (wire, habit), total in sums.items():
         share = total.sent_bytes / max(1, total.came_bytes) - 1
         print(
-            f"{wire:10s} {habit:13s} {total.sessions:8d} {total.requests:8d} {total.breaks:6d} {total.changed:7d} "
-            f"{total.invalid:7d}  {share:+.1%}  {dict(total.faults) or ''}"
+            f"{wire:10s} {habit:13s} {total.sessions:8d} {total.requests:8d} {total.breaks:6d} "
+            f"{total.changed:7d} {total.invalid:7d}  {share:+.1%}  {dict(total.faults) or ''}"
         )
     return int(any(total.breaks or total.changed or total.invalid for total in sums.values()))

@@ -31,8 +31,8 @@ _MAX_READ_BYTES = 96 * 1024**2
 _MIN_SHARE = 0.12
 #: What it adds to a content's passages, as a share of the question's weight, when its call is what it names.
 _CALL_SHARE = 1.5
-#: What a passage counts for by the kind of its content: a transcript of earlier messages names calls and quotes
-#: results, but the results themselves are stored, too, and answer better.
+#: What a passage counts for by the kind of its content: a transcript of earlier messages names calls and
+#: quotes results, but the results themselves are stored, too, and answer better.
 _KIND_SHARES = {"transcript": 0.6}
 #: Beside an answer that has all that the question names, a passage of at most this share of its score is
 #: weak, and not shown. Measured: the answers to questions that quote a line score 0.99 of the best or more.

@@ -33,9 +33,12 @@ def spelled_out(body: bytes, node: Node, spelled: bytes, held: Held) -> bytes:
     Raises:
         WireError: a value has no place in the message.
     """
+    raw = body[node.start : node.end]
     if held.sent is None or (spelled == held.spelled and not held.own):
-        edits = tuple(byte_edits(body, node, held.edits, native=False))
-        raw = _spliced(body, node, edits) if edits else body[node.start : node.end]
+        if held.sent is not None and held.edits and not _may_have_marks(raw):
+            raw = held.sent
+        elif held.edits:
+            raw = _spliced(body, node, tuple(byte_edits(body, node, held.edits, native=False)))
     else:
         raw = with_marks(held.sent, marks(body, node)) if held.sent else b""
     return b",".join(part for part in (held.before, raw) if part)
@@ -57,7 +60,7 @@ def with_marks(raw: bytes, wanted: Sequence[tuple[Path, bytes]]) -> bytes:
 def unmarked(body: bytes, node: Node) -> bytes:
     """A message's bytes without its marks; everything else as the client spells it."""
     raw = body[node.start : node.end]
-    if not any(mark in raw for mark in _MARK_KEYS):
+    if not _may_have_marks(raw):
         return raw
     return _spliced(body, node, list(_apart(sorted(_cuts(node, _DEPTH)))))
 
@@ -76,6 +79,10 @@ def _cuts(node: Node, depth: int) -> Iterator[ByteEdit]:
     for name in _NESTED if depth else ():
         for item in _items(node.get(name)):
             yield from _cuts(item, depth - 1)
+
+
+def _may_have_marks(raw: bytes) -> bool:
+    return any(mark in raw for mark in _MARK_KEYS)
 
 
 def _spliced(body: bytes, node: Node, edits: Sequence[ByteEdit]) -> bytes:
@@ -115,6 +122,9 @@ def _as_block(raw: bytes, node: Node, mark: bytes) -> ByteEdit | None:
     try:
         text_of(raw, node)
     except WireError:
+        return None
+    if not mark.startswith(b'"cache_control"'):
+        # OpenAI's marks stand on blocks of other types.
         return None
     text = raw[node.start : node.end]
     return node.start, node.end, b'[{"type":"text","text":' + text + b"," + mark + b"}]"
