@@ -266,7 +266,7 @@ def main(wanted: Sequence[str]) -> int:
         return 1
     install()
     print(
-        "agent     finishes       requests   bytes to upstream   breaks      invalid  retrieval  seen  resumed"
+        "agent     finishes       requests  bytes to upstream   breaks      invalid  retrieval  seen  resumed"
     )
     bad = 0
     for agent in AGENTS:
@@ -274,13 +274,17 @@ def main(wanted: Sequence[str]) -> int:
             continue
         alone, ours = (asyncio.run(session(agent, proxied=proxied)) for proxied in (False, True))
         share = ours.sent_bytes / max(1, alone.sent_bytes) - 1
-        print(
-            f"{agent.name:9s} {_finishes(alone)!s:5s} / {_finishes(ours)!s:5s}  {alone.requests:3d} / "
-            f"{ours.requests:3d}  {alone.sent_bytes:9d} {share:+7.1%}  {alone.breaks:3d} / {ours.breaks:3d}   "
-            f"{alone.invalid:3d} / {ours.invalid:3d}   {'yes' if ours.rounds else 'no':9s}  {'YES' if ours.seen else 'no':4s}  "
-            f"{'yes' if ours.codes[1:] == [0] else 'NO'}",
-            flush=True,
+        pairs = (
+            f"{_finishes(alone)!s:5s} / {_finishes(ours)!s:5s}",
+            f"{alone.requests:3d} / {ours.requests:3d}",
+            f"{alone.sent_bytes:9d} {share:+7.1%}",
+            f"{alone.breaks:3d} / {ours.breaks:3d}",
+            f"{alone.invalid:3d} / {ours.invalid:3d}",
+            f"{'yes' if ours.rounds else 'no':9s}",
+            f"{'YES' if ours.seen else 'no':4s}",
+            "yes" if ours.codes[1:] == [0] else "NO",
         )
+        print(f"{agent.name:9s} {'  '.join(pairs)}", flush=True)
         for label, outcome in (("without", alone), ("with", ours)):
             if not _finishes(outcome) or outcome.why:
                 print(f"  {label}: codes {outcome.codes}; {outcome.why[:600]}")

@@ -1,4 +1,4 @@
-"""`python -m bench proxy [--headroom] [--soak SECONDS]`: what the proxy costs, beside a bare relay in one run.
+"""`python -m bench proxy [--headroom] [--soak SECONDS]`: its cost beside a bare relay in the same run.
 
 Stub upstream, relay, proxy and client share the machine, so only differences and ratios mean something. Each
 request is sent to the stub alone, through the relay and through the proxy by turns.
