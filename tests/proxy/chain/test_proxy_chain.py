@@ -171,3 +171,9 @@ def test_a_result_is_shown_anew_where_the_earlier_one_is_gone(engine, wire):
     send(engine, wire, messages)
     compacted = [user(wire, "Look twice."), *call(wire, "call_1"), result(wire, "call_1", short)]
     assert send(engine, wire, compacted).body.count(b"row 17 of the table") == 1
+
+
+def test_where_several_replies_are_asked_for_nothing_is_offered(engine, wire):
+    several = {"chat": {"n": 2}, "gemini": {"generationConfig": {"candidateCount": 2}}}.get(wire)
+    sending = send(engine, wire, [user(wire, "hi")], **(several or {}))
+    assert sending.offered == (several is None)

@@ -37,6 +37,8 @@ _LOOK_BACK: Final = 400
 _QUESTION_CHARS: Final = 500
 #: Nothing shorter is shortened, so it needs no question.
 _LEAST_CHARS: Final = 500
+#: A marker alone is about as long.
+_TINY_CHARS: Final = 100
 #: Said of a message that went out as it came because the store could not be asked.
 OUTAGE: Final = "outage"
 #: Said of the first message of a history that began elsewhere.
@@ -149,8 +151,8 @@ def _asked(work: Work, session: Session, *, refers: bool) -> Callable[[ToolResul
         return asked[0]
 
     def shown(result: ToolResult, text: str) -> str:
-        if not result.tool:
-            # The call is not in sight (the server holds it), so the tool might be one whose results pass.
+        # Where the call is not in sight (the server holds it), the tool might be one whose results pass.
+        if not result.tool or len(text) < _TINY_CHARS:
             return text
         return session.tool_result(
             name=result.tool,

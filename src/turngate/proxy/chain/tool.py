@@ -60,10 +60,20 @@ def has_one(reading: Reading) -> bool:
 
 
 def permitted(reading: Reading) -> bool:
-    """Whether the request lets the model call a tool of its choice."""
+    """Whether the request lets the model call a tool of its choice, and asks for one reply only."""
+    if not _is_single(reading):
+        return False
     field = {"gemini": "toolConfig"}.get(reading.wire, "tool_choice")
     raw = reading.field(field) or (reading.field("tool_config") if reading.wire == "gemini" else b"")
     return not raw or _PERMITS[reading.wire](loads(raw))
+
+
+def _is_single(reading: Reading) -> bool:
+    """Of several replies at once, only the first could be answered."""
+    if reading.wire == "gemini":
+        config = loads(reading.field("generationConfig") or b"{}")
+        return not isinstance(config, Mapping) or config.get("candidateCount") in {None, 1}
+    return reading.wire != "chat" or reading.field("n") in {b"", b"1", b"null"}
 
 
 def _tools(reading: Reading) -> Beside | None:

@@ -229,7 +229,8 @@ def _facts(reading: Reading, at: int) -> tuple[str, bytes, bytes]:
     bare = unmarked(reading.body, reading.nodes[at])
     if role == "assistant":
         value = trimmed(value)
-    return role[:_MAX_ROLE_CHARS], digest(value), hashlib.sha256(bare).digest()[:16]
+    role = role[:_MAX_ROLE_CHARS].encode("ascii", "replace").decode()
+    return role, digest(value), hashlib.sha256(bare).digest()[:16]
 
 
 def _leading(roles: Sequence[str]) -> int:
