@@ -45,7 +45,7 @@ REMEMBERED = 256
 #: How a reason of `shorten` begins that names the class of a fault inside it.
 SHORTEN_FAULT = "fault: "
 #: The shortest marker id; a longer one is checked for when it is known.
-_ANY_ID = "0" * 16
+_ANY_ID = "5f3a9c0e71d28b46"
 
 #: Tools that a miss names.
 _NAMED_TOOLS = 6
@@ -458,7 +458,7 @@ class Session:
             after = tokens.estimate(shown)
             if not form.pays(before, after) or len(to_bytes(shown)) >= len(data):
                 return Became(text, "no gain")
-        return Became(shown, "", form, after)
+        return Became(shown, "", form, tokens.estimate(shown))
 
     def _remember(self, arrival: Arrival, before: int, became: Became) -> None:
         """Take note of a result; where others may be compared with it line by line, its text is stored."""

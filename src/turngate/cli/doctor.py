@@ -156,7 +156,7 @@ def _proxy(settings: ProxySettings) -> Finding:
     url = f"http://[{host}]:{settings.port}" if ":" in host else f"http://{host}:{settings.port}"
     if alive(url):
         return Finding(OK, f"a proxy answers at {url}")
-    return Finding(OK, f"no proxy answers at {url}", "turngate proxy, if wanted")
+    return Finding(OK, f"no proxy answers at {url}; `turngate proxy` starts one")
 
 
 def _data_dir(path: Path) -> Iterator[Finding]:
