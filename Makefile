@@ -11,7 +11,7 @@ demo: $(STAMP)
 test: lint check
 
 check: $(STAMP) hermes
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 # The real agent, in an environment of its own that is kept; where it cannot be had, its tests say so and are skipped.
 hermes: $(STAMP)
