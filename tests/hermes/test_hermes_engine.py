@@ -47,8 +47,8 @@ def talks(agent):
 
 
 def work(number, *, tokens=EMPTY):
-    """A call whose output is just too short to be shortened, about 800 tokens."""
-    command = f"for i in $(seq 1 60); do echo step {number}.$i of the work: $((i * {number} % 97)); done"
+    """A call whose output is just too short to be shortened, about 500 tokens."""
+    command = f"for i in $(seq 1 60); do echo considerations $i, part {number}; done"
     return terminal(command, tokens=tokens)
 
 
