@@ -20,7 +20,7 @@ from test_proxy_exchange import WIRES
 from upstream import OWN, PATHS, Upstream, listening
 
 from turngate import Gate, Settings
-from turngate import session as session_module
+from turngate import access as access_module
 from turngate.proxy.chain import engine as engine_module
 from turngate.proxy.chain.ask import Ask
 from turngate.proxy.chain.deciding import Terms
@@ -101,7 +101,7 @@ def restart(server):
 
 def test_the_server_goes_and_comes_back_under_load(server, replica, monkeypatch):
     monkeypatch.setattr(engine_module, "REST_SECONDS", 0.05)
-    monkeypatch.setattr(session_module, "REST_SECONDS", 0.05)
+    monkeypatch.setattr(access_module, "REST_SECONDS", 0.05)
     engines = [replica(), replica()]
     histories = {name: requests("chat", loop("chat", 12, salt=name)) for name in "abcde"}
     sent = {name: [] for name in histories}

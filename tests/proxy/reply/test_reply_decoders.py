@@ -154,7 +154,9 @@ def expected(wire, made):
 @settings(max_examples=15, deadline=None)
 @given(made=replies())
 def test_the_clients_own_decoder_reads_one_reply(wire, asked, made):
-    assert asked(wire, streamed(wire, made)[0], stream=True) == expected(wire, made)
+    seen = asked(wire, streamed(wire, made)[0], stream=True)
+    # Gemini ends a stream with a text of nothing where it has nothing else to say.
+    assert [each for each in seen if each != ("text", "")] == expected(wire, made)
     assert asked(wire, unstreamed(wire, made)[0], stream=False) == expected(wire, made)
 
 

@@ -100,11 +100,11 @@ class AnthropicStream(Machine):
             self._usage |= {key: each for key, each in value["usage"].items() if each is not None}
         if self._spent:
             frame = changed(frame, value | {"usage": summed([*self._spent, self._usage])})
-        return self.hold(frame) if self._own else frame
+        return self.hold(frame) if self.ends_later(self._own) else frame
 
     def _stop(self, frame: bytes, _: dict[str, Any]) -> bytes:
         self._finished = True
-        return self.hold(frame) if self._own else frame
+        return self.hold(frame) if self.ends_later(self._own) else frame
 
     def again(self, *, hide: bool = True) -> None:
         """A further round follows."""

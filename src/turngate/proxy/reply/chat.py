@@ -56,11 +56,11 @@ class ChatStream(Machine):
                     return b""
                 new = _with_choice(new, choice | {"delta": seen})
         out = frame if new is value else changed(frame, new)
-        return self.hold(out) if self._own and self._status else out
+        return self.hold(out) if self._status and self.ends_later(self._own) else out
 
     def done(self, frame: bytes) -> bytes:
         """The end in words."""
-        return self.hold(frame) if self._own else frame
+        return self.hold(frame) if self.ends_later(self._own) else frame
 
     def _joined(self, value: dict[str, Any]) -> dict[str, Any]:
         """A chunk as one of the whole reply: with its id, and the usage of all rounds."""

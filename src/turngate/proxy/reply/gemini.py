@@ -52,11 +52,9 @@ class GeminiStream(Machine):
         if len(seen) < len(parts):
             candidate = candidate | {"content": candidate["content"] | {"parts": seen}}
             new = new | {"candidates": [candidate, *value["candidates"][1:]]}
-        if not self._has_own:
-            return self._out(frame, new, value)
-        if not self._status:
-            return self._out(frame, new, value) if seen else b""
-        return self._split(frame, new, candidate, seen)
+        if self._status and self.ends_later(self._has_own):
+            return self._held_end(frame, new, value, candidate, seen)
+        return b"" if self._has_own and not seen else self._out(frame, new, value)
 
     def _joined(self, value: dict[str, Any]) -> dict[str, Any]:
         """A response as a piece of the whole reply: with its id, and the usage of all rounds."""
@@ -71,12 +69,23 @@ class GeminiStream(Machine):
             new = new | {"responseId": self._id}
         return new
 
-    def _split(
-        self, frame: bytes, new: dict[str, Any], candidate: dict[str, Any], seen: list[dict[str, Any]]
+    def _held_end(
+        self,
+        frame: bytes,
+        new: dict[str, Any],
+        value: dict[str, Any],
+        candidate: dict[str, Any],
+        seen: list[dict[str, Any]],
     ) -> bytes:
-        """The end of a round with a call of ours: its parts go out, that it is the end is held."""
+        """Hold the end of a round; its parts go out before where another round may take its place."""
+        calls = any(_call(part) and not _is_own(part) for part in self._parts)
+        if seen and (calls or not self._has_own):
+            return self.hold(self._out(frame, new, value))
         rest = new.get("candidates", [])[1:]
-        ended = candidate | {"content": (candidate.get("content") or {}) | {"parts": []}}
+        # A client of Google's takes a reply without parts for none; the provider itself ends with a text of
+        # nothing.
+        content = (candidate.get("content") or {"role": "model"}) | {"parts": [{"text": ""}]}
+        ended = candidate | {"content": content}
         self.hold(changed(frame, new | {"candidates": [ended, *rest]}))
         if not seen:
             return b""

@@ -101,7 +101,7 @@ class ResponsesStream(Machine):
         merged = self._response | {"id": self._id, "output": output} | ({"usage": usage} if usage else {})
         self._end = self._number
         out = self._numbered(frame, _Changed(value | {"response": merged}))
-        return self.hold(out) if self._own else out
+        return self.hold(out) if self.ends_later(self._own) else out
 
     def _all(self) -> list[dict[str, Any]]:
         """The items in order: from their own events, or else from the end."""

@@ -28,6 +28,14 @@ class Machine(abc.ABC):
         """Whether the client has not seen an end of a round before."""
         return not self.rounds
 
+    def ends_later(self, own: object) -> bool:
+        """Whether the end of this round is held until `close`.
+
+        Until then it is not known whether a round follows, or what the client does not see is not on record
+        yet; and with the end the client may send its next request.
+        """
+        return bool(own) or not self.is_first
+
     def feed(self, chunk: bytes) -> bytes:
         """Bytes of the upstream; what the client is to get now."""
         return b"".join(self._relayed(frame) for frame in self._frames.feed(chunk))
