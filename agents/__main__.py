@@ -133,6 +133,11 @@ class Outcome:
     sent_bytes: int = 0
     breaks: int = 0
     invalid: int = 0
+    """Faults in all requests for which the provider would refuse them."""
+    worst: int = 0
+    """The most such faults in one request."""
+    streamed: bool = False
+    """Whether every request in which a retrieval stands answered asks for a stream."""
     rounds: int = 0
     """Requests in which a retrieval stands answered."""
     seen: bool = False
@@ -172,6 +177,12 @@ async def session(agent: Agent, *, proxied: bool) -> Outcome:
                     proxy.terminate()
                     await proxy.wait()
         _judge(agent, model, outcome)
+        answered = [
+            _streams(body, path)
+            for body, path in zip(stub.bodies, stub.paths, strict=True)
+            if b"own_agent" in body
+        ]
+        outcome.streamed = bool(answered) and all(answered)
         outcome.seen = any(task.OWN in said for said in outcome.said) or _kept(home)
         return outcome
 
@@ -231,6 +242,7 @@ def _judge(agent: Agent, model: task.Model, outcome: Outcome) -> None:
     for body in model.bodies:
         found = violations(body, agent.wire)
         outcome.invalid += len(found)
+        outcome.worst = max(outcome.worst, len(found))
         now = request_prefix(body, agent.wire)
         if not now.startswith(before):
             outcome.breaks += 1
@@ -241,6 +253,10 @@ def _judge(agent: Agent, model: task.Model, outcome: Outcome) -> None:
         outcome.rounds += b"own_agent" in body
         if found and not outcome.why:
             outcome.why = found[0].text
+
+
+def _streams(body: bytes, path: str) -> bool:
+    return "streamGenerateContent" in path or json.loads(body).get("stream") is True
 
 
 def _where(before: bytes, now: bytes) -> str:
@@ -280,7 +296,7 @@ def main(wanted: Sequence[str]) -> int:
             f"{alone.sent_bytes:9d} {share:+7.1%}",
             f"{alone.breaks:3d} / {ours.breaks:3d}",
             f"{alone.invalid:3d} / {ours.invalid:3d}",
-            f"{'yes' if ours.rounds else 'no':9s}",
+            f"{('streamed' if ours.streamed else 'whole') if ours.rounds else 'no':9s}",
             f"{'YES' if ours.seen else 'no':4s}",
             "yes" if ours.codes[1:] == [0] else "NO",
         )
@@ -291,8 +307,8 @@ def main(wanted: Sequence[str]) -> int:
                 for said in outcome.said:
                     print("   ", said.strip()[-400:].replace("\n", "\n    "))
         # What the agent itself rewrites or gets wrong (Gemini CLI does, when it resumes) is not ours.
-        fine = _finishes(ours) and ours.breaks <= alone.breaks and ours.rounds and not ours.seen
-        fine = fine and ours.invalid * alone.requests <= alone.invalid * ours.requests
+        fine = _finishes(ours) and ours.breaks <= alone.breaks and ours.streamed and not ours.seen
+        fine = fine and ours.worst <= alone.worst
         bad += not fine or share > -0.5
     return int(bool(bad))
 

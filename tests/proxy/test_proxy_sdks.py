@@ -6,7 +6,9 @@ import json
 import re
 
 import pytest
+import sdk_types
 from conversations import LONG
+from pydantic import ValidationError
 from upstream import OWN, Upstream, in_background
 
 TURNS = 3
@@ -33,6 +35,14 @@ def moves(body):
 
 def run(number):
     return f"{LONG}\nERROR job {number} failed: disk {number} is full"
+
+
+def accepted(stub, wire):
+    """Nothing that the provider refuses, no broken prefix, and all of it fits the client's own types."""
+    stub.judge(wire)
+    assert len(stub.bodies) == TURNS + 2
+    for body in stub.bodies:
+        sdk_types.check(body, wire)
 
 
 @pytest.fixture
@@ -73,7 +83,7 @@ def test_openai_chat(proxy, streamed):
                 assert call.function.name == "bash"
                 messages.append({"role": "tool", "tool_call_id": call.id, "content": run(number)})
     assert reply.content.endswith(LAST)
-    stub.judge("chat")
+    accepted(stub, "chat")
 
 
 @pytest.mark.parametrize("streamed", [False, True])
@@ -99,7 +109,7 @@ def test_openai_responses(proxy, streamed):
                         {"type": "function_call_output", "call_id": item.call_id, "output": run(number)}
                     )
     assert reply.output_text.endswith(LAST)
-    stub.judge("responses")
+    accepted(stub, "responses")
 
 
 @pytest.mark.parametrize("streamed", [False, True])
@@ -131,7 +141,7 @@ def test_anthropic(proxy, streamed):
             if results:
                 messages.append({"role": "user", "content": results})
     assert reply.content[-1].text.endswith(LAST)
-    stub.judge("anthropic")
+    accepted(stub, "anthropic")
 
 
 @pytest.mark.parametrize("streamed", [False, True])
@@ -163,5 +173,39 @@ def test_google_genai(proxy, streamed):
             for call in calls
         ]
     assert "".join(part.text or "" for part in parts).endswith(LAST)
-    stub.judge("gemini")
+    accepted(stub, "gemini")
     assert json.loads(stub.bodies[-1])["tools"]
+
+
+BODIES = {
+    "chat": {"model": "m", "messages": [{"role": "tool", "tool_call_id": "c", "content": "x"}]},
+    "anthropic": {
+        "model": "m",
+        "max_tokens": 1,
+        "messages": [
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c", "content": "x"}]}
+        ],
+    },
+    "responses": {"model": "m", "input": [{"type": "function_call_output", "call_id": "c", "output": "x"}]},
+    "gemini": {
+        "contents": [
+            {"role": "user", "parts": [{"functionResponse": {"name": "bash", "response": {"output": "x"}}}]}
+        ]
+    },
+}
+WRONG = {
+    "chat": ('"content": "x"', '"content": 7'),
+    "anthropic": ('"tool_use_id": "c"', '"tool_use_id": 7'),
+    "responses": ('"call_id": "c"', '"call_id": 7'),
+    "gemini": ('"response"', '"result"'),
+}
+
+
+@pytest.mark.parametrize("wire", BODIES)
+def test_the_clients_types_refuse_a_result_of_another_shape(wire):
+    body = json.dumps(BODIES[wire])
+    sdk_types.check(body.encode(), wire)
+    changed = body.replace(*WRONG[wire])
+    assert changed != body
+    with pytest.raises(ValidationError):
+        sdk_types.check(changed.encode(), wire)
