@@ -36,6 +36,8 @@ class Gate:
         self.path = path or self.settings.store_path
         #: Whether the database was named here: then no URL of the settings counts.
         self._named = path is not None
+        #: How many sessions stay in memory when nobody else holds them.
+        self.kept_sessions = KEPT_SESSIONS
         self._access = StoreAccess(self._open if store is None else lambda: store)
         self._tally = Tally()
         self._lock = threading.Lock()
@@ -79,7 +81,7 @@ class Gate:
                 session.adopt(parent)
             self._recent[id] = session
             self._recent.move_to_end(id)
-            while len(self._recent) > KEPT_SESSIONS:
+            while len(self._recent) > self.kept_sessions:
                 self._recent.popitem(last=False)
             return session
 

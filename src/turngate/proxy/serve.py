@@ -30,6 +30,8 @@ POLICY_VERSION: Final = "proxy 1"
 #: How often what waits for the store is tried again.
 _CATCH_UP_SECONDS: Final = 1.0
 _THREADS: Final = 8
+#: What a session remembers stands in the store, too, and takes some 100 kB here.
+_KEPT_SESSIONS: Final = 32
 _BACKLOG: Final = 1_024
 #: For aiohttp's server: bodies stay as they came, since they are relayed so; agents send long headers (Codex
 #: puts its turn's metadata there), and upstreams' own limits hold.
@@ -63,6 +65,7 @@ async def services(settings: Settings, metrics: Metrics | None = None) -> AsyncI
         metrics: the worker's counters; None: it is the only one.
     """
     gate = Gate.open(settings=settings)
+    gate.kept_sessions = _KEPT_SESSIONS
     executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="turngate")
     metrics = metrics or Metrics()
     engine = Engine(gate, terms(settings))

@@ -50,7 +50,7 @@ class Held:
     @property
     def weight(self) -> int:
         """Bytes that it takes in memory, about."""
-        return 400 + len(self.sent or b"") + len(self.before) + sum(len(edit.text) for edit in self.edits)
+        return 900 + len(self.sent or b"") + len(self.before) + sum(len(edit.text) for edit in self.edits)
 
 
 def to_rows(held: Held) -> tuple[tuple[EditRow, ...], dict[str, bytes]]:

@@ -21,7 +21,7 @@ V = TypeVar("V")
 
 #: With the bare process below 60 MB, this leaves room under the limit of 120 MB.
 SNAPSHOT_BYTES: Final = 16 * 1024**2
-HELD_BYTES: Final = 12 * 1024**2
+HELD_BYTES: Final = 6 * 1024**2
 REPLY_BYTES: Final = 2 * 1024**2
 #: What a message's places take in memory, about.
 _NODE_BYTES: Final = 1_500
