@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from turngate import gate as gate_module
 from turngate import marker
 from turngate.errors import RetrieveError, UnknownContentError
 from turngate.gate import Gate
@@ -23,15 +22,15 @@ class TestIdentity:
         assert gate.session("a") is gate.session("a")
         assert gate.session("a") is not gate.session("b")
 
-    def test_a_session_in_use_stays_the_same_when_many_others_come(self, gate, monkeypatch):
-        monkeypatch.setattr(gate_module, "KEPT_SESSIONS", 3)
+    def test_a_session_in_use_stays_the_same_when_many_others_come(self, gate):
+        gate.kept_sessions = 3
         held = gate.session("held")
         for number in range(10):
             gate.session(str(number))
         assert gate.session("held") is held
 
-    def test_sessions_nobody_uses_are_let_go(self, gate, monkeypatch):
-        monkeypatch.setattr(gate_module, "KEPT_SESSIONS", 3)
+    def test_sessions_nobody_uses_are_let_go(self, gate):
+        gate.kept_sessions = 3
         for number in range(10):
             gate.session(str(number))
         gc.collect()
