@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
@@ -54,7 +55,7 @@ def repair(messages: Sequence[Message], *, wire: Wire | None = None) -> Repaired
     return Repaired(fixed, tuple(mender.said), violations(fixed, known))
 
 
-class _Mender:
+class _Mender(abc.ABC):
     """Finds the result of each call; how they are put together is the wire's."""
 
     def __init__(self, messages: Sequence[Message]) -> None:
@@ -64,21 +65,21 @@ class _Mender:
         self.mine: dict[tuple[int, str], Result] = {}
         self._assign()
 
+    @abc.abstractmethod
     def calls(self, at: int) -> list[str]:
         """Ids of the calls of a message."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def results(self, at: int) -> Iterator[Result]:
         """The results in a message."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def only_results(self, at: int) -> bool:
         """Whether a message holds results and nothing else."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def mended(self) -> list[Message]:
         """The list."""
-        raise NotImplementedError
 
     def owed(self, at: int) -> list[Result]:
         """The results that belong behind a message; index -1: one of ours."""

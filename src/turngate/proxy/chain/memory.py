@@ -102,7 +102,8 @@ class Snapshot:
     @property
     def weight(self) -> int:
         """Bytes in memory, about."""
-        return len(self.reading.body) + len(self.out) + _NODE_BYTES * len(self.keys)
+        # The messages' places keep the bytes that they were read from, beside the body.
+        return 2 * len(self.reading.body) + len(self.out) + _NODE_BYTES * len(self.keys)
 
 
 class Memory:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -37,6 +38,7 @@ _EMPTY_LIST: Final = re.compile(rb"\[\s*\]\Z")
 _DECLARATIONS: Final = ("functionDeclarations", "function_declarations")
 
 
+@cache
 def declaration(wire: Wire) -> bytes:
     """The tool's JSON in that wire."""
     return orjson.dumps(_DECLARE[wire]())
