@@ -53,6 +53,8 @@ class Conversations:
         from turngate.hermes.host import host
 
         here = host()
+        with here._lock:  # the host's own threads may begin a session meanwhile
+            talks = dict(here._talks)
         return {
             "faults": dict(here.faults),
             "talks": {
@@ -66,7 +68,7 @@ class Conversations:
                     "parent": here.gate.session(name).parent,
                     "stats": here.gate.session(name).stats().as_dict(),
                 }
-                for name, talk in here._talks.items()
+                for name, talk in talks.items()
             },
         }
 
