@@ -9,10 +9,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from turngate.store import Store
+    from turngate.store import Asked, Store
 
 #: The pause after the store was unavailable: as long as the default busy timeout.
 REST_SECONDS = 5.0
+#: How old counts over all sessions may be: counting takes longer the more the store holds, and they matter to
+#: sessions that begin.
+COUNTS_SECONDS = 60.0
 
 
 class StoreAccess:
@@ -27,6 +30,8 @@ class StoreAccess:
         self._lock = threading.Lock()
         self._store: Store | None = None
         self._rests_until = -math.inf
+        self._counts: list[Asked] = []
+        self._counts_until = -math.inf
 
     def store(self) -> Store:
         """The store.
@@ -47,6 +52,22 @@ class StoreAccess:
     def rest(self) -> None:
         """Begin a pause."""
         self._rests_until = self._clock() + REST_SECONDS
+
+    def asked(self) -> list[Asked]:
+        """What the store counts over all sessions, a minute ago at most; what this process asked for is in it.
+
+        Raises:
+            StoreError: it cannot be read.
+        """
+        now = self._clock()
+        if now >= self._counts_until:
+            self._counts = self.store().asked()
+            self._counts_until = now + COUNTS_SECONDS
+        return self._counts
+
+    def count_again(self) -> None:
+        """Something was asked for: what was counted before is out of date."""
+        self._counts_until = -math.inf
 
     def close(self) -> None:
         """Close the store, if it was opened."""

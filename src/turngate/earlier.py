@@ -34,8 +34,8 @@ MOST_CHARS: Final = 256 * 1024
 #: The newest whole results whose lines are looked at, and those of them, with the most lines in common, that
 #: are compared.
 _LOOKED_AT, _COMPARED = 32, 6
-#: Characters of texts that a process keeps to compare with.
-_CACHED_CHARS: Final = 16 * 1024**2
+#: Bytes that the texts take which a process keeps to compare with.
+_CACHED_BYTES: Final = 12 * 1024**2
 #: How often a change is tried anew because another process was faster.
 _TRIES: Final = 8
 _LABEL_CHARS: Final = 60
@@ -47,7 +47,7 @@ class _Texts:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._bases: OrderedDict[tuple[str, str, str], Base] = OrderedDict()
-        self._chars = 0
+        self._bytes = 0
 
     def get(self, key: tuple[str, str, str], make: Callable[[], Base | None]) -> Base | None:
         """The text of that key, made if it isn't at hand."""
@@ -58,10 +58,10 @@ class _Texts:
         made = make()
         if made is not None:
             with self._lock:
-                self._chars += 0 if key in self._bases else len(made.text)
+                self._bytes += 0 if key in self._bases else made.weight
                 self._bases[key] = made
-                while self._chars > _CACHED_CHARS and len(self._bases) > 1:
-                    self._chars -= len(self._bases.popitem(last=False)[1].text)
+                while self._bytes > _CACHED_BYTES and len(self._bases) > 1:
+                    self._bytes -= self._bases.popitem(last=False)[1].weight
         return made
 
 

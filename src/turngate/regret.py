@@ -70,9 +70,17 @@ def for_tool(factors: Mapping[str, float], tool: str) -> dict[str, float]:
 class Regret:
     """The factors of one session; safe from any thread."""
 
-    def __init__(self, session: str, store: Callable[[], Store], parent: Callable[[], str | None]) -> None:
+    def __init__(
+        self,
+        session: str,
+        *,
+        store: Callable[[], Store],
+        counts: Callable[[], Iterable[Asked]],
+        parent: Callable[[], str | None],
+    ) -> None:
         self._session = session
         self._store = store
+        self._counts = counts
         self._parent = parent
         self._lock = threading.Lock()
         self._known: dict[str, float] | None = None
@@ -95,7 +103,7 @@ class Regret:
         if body is None:
             parent = self._parent()
             body = store.load_state(parent, ROOM)[0] if parent else None
-            body = body or orjson.dumps(factors_of(store.asked()))
+            body = body or orjson.dumps(factors_of(self._counts()))
             try:
                 store.save_state(self._session, ROOM, body, version)
             except StoreConflictError:

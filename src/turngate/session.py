@@ -83,7 +83,12 @@ class Session:
         self.last_fault = ""
         self._answers: deque[int] = deque(maxlen=REMEMBERED)
         self._earlier = Earlier(id, lambda: self._store(reading=True))
-        self._regret = Regret(id, lambda: self._store(reading=True), lambda: self._parent)
+        self._regret = Regret(
+            id,
+            store=lambda: self._store(reading=True),
+            counts=access.asked,
+            parent=lambda: self._parent,
+        )
         #: What the turns' blocks are made from: directives, the catalogue, epochs and more.
         self.flow = FlowKeeper(
             id, settings, access.store, resting=lambda: access.resting, on_fault=self._fault
@@ -528,6 +533,7 @@ class Session:
             turn = store.turn(self.id)
             for nth, sha256 in enumerate(hashes):
                 store.note(self.id, sha256, turn=turn, how=how, saving=None if nth else saving)
+            self._access.count_again()
         except StoreError as fault:
             self._fault(fault)
 

@@ -47,6 +47,11 @@ class Own(NamedTuple):
     lines: tuple[str, ...]
 
 
+#: What a line takes in memory beside its characters, in `Base.lines` and `Base.places` together: measured with
+#: CPython 3.11 on lines that differ.
+_LINE_BYTES = 220
+
+
 @dataclass(frozen=True)
 class Base:
     """An earlier text that stands whole in view."""
@@ -57,6 +62,11 @@ class Base:
     """The call in a few words."""
     text: str
     """The text."""
+
+    @cached_property
+    def weight(self) -> int:
+        """Bytes that it takes in memory, about, once it has been compared with."""
+        return 3 * len(self.text) + _LINE_BYTES * (self.text.count("\n") + 1)
 
     @cached_property
     def lines(self) -> list[str]:
@@ -117,6 +127,8 @@ def delta_of(text: str, bases: Sequence[Base]) -> Delta | None:
 
 def nearest(text: str, bases: Sequence[Base], most: int) -> list[Base]:
     """Those of `bases` with the most lines in common with `text`, in the order given."""
+    if not bases:
+        return []
     lines = set(map(_bare, text.split("\n")))
     shared = [len(lines & base.places.keys()) for base in bases]
     chosen = sorted(range(len(bases)), key=lambda nth: (-shared[nth], -nth))[:most]
