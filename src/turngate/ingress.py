@@ -48,6 +48,8 @@ HOST_OFFLOAD_TAGS = ("<persisted-output>",)
 HEAD_CHARS = 200
 #: A command is looked for in so much of the arguments; what is longer is no call of ours.
 COMMAND_CHARS = 2_000
+#: From so many hidden bytes on, the marker says how to ask for them: of less, the hint would be a good part.
+HINT_LEAST_BYTES = 4_000
 #: A shell command that asks for something hidden; its answer would be hidden again.
 _ASKS_BACK = re.compile(r"\bturngate['\"]?\s+(?:retrieve|search)\b")
 
@@ -155,8 +157,20 @@ def marker_type(tool: str) -> str:
 def render(id_: str, tool: str, size_bytes: int, short: Shortened, *, redacted: bool = False) -> str:
     """What stands in view: the marker's line, then the shortened text."""
     fields = (("kind", short.kind), *((("redacted", "yes"),) if redacted else ()))
-    line = marker.render(Marker(id_, marker_type(tool), size_bytes, "inline", short.preview, fields))
+    preview = f"{short.preview}{_hint(short, size_bytes)}"
+    line = marker.render(Marker(id_, marker_type(tool), size_bytes, "inline", preview, fields))
     return f"{line}\n{short.text}"
+
+
+def _hint(short: Shortened, size_bytes: int) -> str:
+    """How to ask for what is hidden, where that is much: by the widest range of lines, or by path."""
+    if size_bytes - len(short.text) < HINT_LEAST_BYTES:
+        return ""
+    if short.unit != "lines":
+        return "; ask by path or query"
+    first, last = max(short.hidden, key=lambda gap: gap[1] - gap[0], default=(0, 0))
+    by_range = f'lines="{first}-{last}", ' if last > first else ""
+    return f"; ask by {by_range}pattern or query"
 
 
 def saves_enough(before_tokens: int, after_tokens: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -18,6 +19,15 @@ class TestShortened:
         assert (found.type, found.mode, found.get("kind")) == ("terminal", "inline", "log")
         assert found.size == len(log.encode())
         assert "does not add up" in shown.partition("\n")[2]
+
+    def test_the_marker_of_much_that_is_hidden_says_how_to_ask_for_it(self, session, log):
+        shown = session.tool_result(name="bash", text=log)
+        preview, hidden = marker.parse(shown).preview, re.findall(r'lines="(\d+-\d+)"', shown)
+        assert preview.endswith("pattern or query")
+        assert len(hidden) == 1
+        asked = session.retrieve(marker.parse(shown).hash, lines=tuple(map(int, hidden[0].split("-"))))
+        assert asked.text
+        assert not set(asked.text.split("\n")) & set(shown.split("\n"))
 
     def test_the_original_comes_back_identical(self, session, log):
         shown = session.tool_result(name="bash", text=log)

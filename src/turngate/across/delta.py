@@ -47,8 +47,8 @@ class Own(NamedTuple):
     lines: tuple[str, ...]
 
 
-#: What a line takes in memory beside its characters, in `Base.lines` and `Base.places` together: measured with
-#: CPython 3.11 on lines that differ.
+#: What a line takes in memory beside its characters, in `Base.lines` and `Base.places` together: measured
+#: with CPython 3.11 on lines that differ.
 _LINE_BYTES = 220
 
 

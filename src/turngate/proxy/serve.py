@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import logging
 import signal
 import socket
@@ -33,6 +34,9 @@ _THREADS: Final = 8
 #: What a session remembers stands in the store, too, and takes some 100 kB here.
 _KEPT_SESSIONS: Final = 32
 _BACKLOG: Final = 1_024
+#: For glibc's `mallopt` (malloc.h): each thread has an arena of its own, and bodies of some 100 kB would be
+#: cut from it, which leaves holes that are never given back. Two arenas, and large blocks from the system.
+_MALLOC: Final[Mapping[int, int]] = {-8: 2, -3: 128 * 1024, -1: 128 * 1024}
 #: For aiohttp's server: bodies stay as they came, since they are relayed so; agents send long headers (Codex
 #: puts its turn's metadata there), and upstreams' own limits hold.
 SERVER: Final[Mapping[str, Any]] = {
@@ -119,6 +123,7 @@ async def run(
         tied: the reading end of a pipe; when its other end is closed, the worker ends.
         ready: called as soon as requests are accepted.
     """
+    _bound_memory()
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -140,6 +145,14 @@ async def run(
         if tied is not None:
             loop.remove_reader(tied)
         await runner.cleanup()
+
+
+def _bound_memory() -> None:
+    """Let the C library give memory back; where it is another one, it does as it does."""
+    with contextlib.suppress(OSError, AttributeError, TypeError):
+        mallopt = ctypes.CDLL(None).mallopt
+        for name, value in _MALLOC.items():
+            mallopt(name, value)
 
 
 def bound(settings: Settings) -> socket.socket:

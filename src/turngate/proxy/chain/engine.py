@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 #: After a fault of the store it is asked again so much later, so that no request waits for it twice.
 REST_SECONDS: Final = 1.0
 #: Sessions of which it is remembered what they were shown.
-_SESSIONS: Final = 1_000
+_SESSIONS: Final = 200
 #: Sessions that do not share a lock, mostly.
 _TURNS: Final = 64
 #: Where the key of the scopes is kept.
