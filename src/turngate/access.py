@@ -54,7 +54,7 @@ class StoreAccess:
         self._rests_until = self._clock() + REST_SECONDS
 
     def asked(self) -> list[Asked]:
-        """What the store counts over all sessions, as of a minute ago at most, or this process' last question.
+        """What the store counts over all sessions, as of a minute ago at most, or of our last question.
 
         Raises:
             StoreError: it cannot be read.
