@@ -85,3 +85,12 @@ def test_known_takes_more_references_than_one_statement_can(store):
     refs = [store.put(str(number).encode(), session="s").id for number in range(30)]
     many = refs + [f"{number:016x}" for number in range(2_000)]
     assert store.known(many, session="s").keys() == set(refs)
+
+
+def test_names_of_any_length_are_told_apart(store):
+    long, other = "𝒏" * 5_000 + "a", "𝒏" * 5_000 + "b"
+    stored = store.put(b"content", session=long, call_id=other, tool=long)
+    store.put(b"content of another", session=other)
+    assert store.get(stored.id, session=long).data == b"content"
+    with pytest.raises(UnknownContentError):
+        store.get(stored.id, session=other)

@@ -1,10 +1,12 @@
 """What is read from and written to the tables: plain functions over a connection.
 
-A session id may be any string, lone surrogates included; SQLite text may not. `name` and `unname` translate.
+A session id may be any string, of any length and lone surrogates included; a database's text and its keys may
+not. `name` and `unname` translate.
 """
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -22,6 +24,10 @@ MAX_ANCESTORS = 64
 #: Parameters per statement stay well below SQLite's limit.
 _CHUNK = 500
 _SHA256_HEX = 64
+#: Longer names are cut: an entry of PostgreSQL's B-tree holds 2,704 bytes, a key has two names, and a
+#: character takes up to four bytes.
+MAX_NAME_CHARS = 300
+_HEAD_CHARS = 200
 
 #: Sessions whose content `?` may see: itself and its ancestors. UNION drops repeats, so a cycle ends.
 SCOPE = f"""WITH RECURSIVE scope(id) AS (
@@ -74,8 +80,17 @@ class Blob(bytes):
 
 
 def name(text: str) -> str | bytes:
-    """`text` as SQLite can hold it: lone surrogates make it a blob."""
+    """A name (of a session, a call, a tool) as keys can hold it: of a long one its beginning and hash."""
+    return free(text if len(text) <= MAX_NAME_CHARS else f"{text[:_HEAD_CHARS]}…{_digest(text)}")
+
+
+def free(text: str) -> str | bytes:
+    """`text` as a database can hold it: lone surrogates make it a blob."""
     return Blob(to_bytes(text)) if any("\ud800" <= char <= "\udfff" for char in text) else text
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(to_bytes(text)).hexdigest()
 
 
 def unname(value: object) -> str:
@@ -232,7 +247,7 @@ def see(conn: Connection, key: int, sighting: Sighting, now: float) -> None:
         WHERE sighting.at < excluded.at""",
         (
             name(sighting.session), key, sighting.turn, sighting.how, name(sighting.call_id),
-            name(sighting.kind), name(sighting.tool), name(sighting.call), now,
+            name(sighting.kind), name(sighting.tool), free(sighting.call), now,
         ),
     )  # fmt: skip
 
