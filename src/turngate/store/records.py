@@ -86,7 +86,9 @@ def name(text: str) -> str | bytes:
 
 def free(text: str) -> str | bytes:
     """`text` as a database can hold it: lone surrogates make it a blob."""
-    return Blob(to_bytes(text)) if any("\ud800" <= char <= "\udfff" for char in text) else text
+    if text.isascii() or not any("\ud800" <= char <= "\udfff" for char in text):
+        return text
+    return Blob(to_bytes(text))
 
 
 def _digest(text: str) -> str:
