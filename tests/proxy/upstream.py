@@ -257,9 +257,11 @@ class Upstream:
         wire = wire_of(request.path)
         if not (json.loads(body).get("stream") or "streamGenerateContent" in request.path):
             return web.json_response(WHOLE[wire](move))
-        out = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        listed = wire == "gemini" and request.query.get("alt") != "sse"
+        type_ = "application/json" if listed else "text/event-stream"
+        out = web.StreamResponse(headers={"Content-Type": type_})
         await out.prepare(request)
-        for frame in frames(wire, move):
+        for frame in elements(move) if listed else frames(wire, move):
             await out.write(frame)
         await out.write_eof()
         return out
@@ -284,6 +286,13 @@ def frames(wire, move):
         yield f"{name}data: {json.dumps(event)}\n\n".encode()
     if wire == "chat":
         yield b"data: [DONE]\n\n"
+
+
+def elements(move):
+    """Gemini's stream as one array, element by element."""
+    for at, event in enumerate(gemini_stream(move)):
+        yield (b",\r\n" if at else b"[") + json.dumps(event, indent=2).encode()
+    yield b"\n]\n"
 
 
 async def _status(_, __, status, body, headers):

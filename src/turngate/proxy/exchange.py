@@ -125,7 +125,8 @@ class _Exchange:
             response = await self._send()
         except UpstreamFault as fault:
             return relay.fault_reply(self.route.provider, self.services, fault)
-        readers = {"text/event-stream": self._stream, "application/json": self._whole}
+        json_reader = self._listed if self.route.streaming and self._wire == "gemini" else self._whole
+        readers = {"text/event-stream": self._stream, "application/json": json_reader}
         reader = readers.get(response.content_type) if response.status == _OK else None
         if reader is None or response.headers.get("Content-Encoding", "identity") != "identity":
             return await self._pass(response)
@@ -142,11 +143,17 @@ class _Exchange:
         return await upstream.send(self.services.http, self.request.method, self.route.url, headers, body)
 
     async def _stream(self, response: ClientResponse) -> web.StreamResponse:
+        return await self._streamed(response, stream_reply(self._wire))
+
+    async def _listed(self, response: ClientResponse) -> web.StreamResponse:
+        return await self._streamed(response, stream_reply(self._wire, listed=True))
+
+    async def _streamed(self, response: ClientResponse, reply: StreamReply) -> web.StreamResponse:
         headers = relay.response_headers(response, read=True)
         out = web.StreamResponse(status=response.status, reason=response.reason, headers=headers)
         await out.prepare(self.request)
         try:
-            await self._rounds(response, stream_reply(self._wire), out)
+            await self._rounds(response, reply, out)
             await out.write_eof()
         except ConnectionResetError:
             self.services.metrics.fault("client gone")
@@ -166,7 +173,7 @@ class _Exchange:
             await _write(out, reply.close())
         except UpstreamFault as fault:
             # A status can no longer be told.
-            await _write(out, stream_error(self.route.provider, fault.kind, fault.message))
+            await _write(out, reply.fault(stream_error(self.route.provider, fault.kind, fault.message)))
 
     async def _relay(self, response: ClientResponse, reply: StreamReply, out: web.StreamResponse) -> None:
         async with response:

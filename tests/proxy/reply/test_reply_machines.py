@@ -293,23 +293,6 @@ def test_responses_hide_our_tool_in_the_list_that_they_repeat():
     assert machine.body() == body.replace(b", " + json.dumps(ours).encode(), b"")
 
 
-@settings(max_examples=20, deadline=None)
-@given(made=replies())
-def test_a_gemini_stream_may_be_one_json_array(made):
-    machine, rounds = whole_reply("gemini"), []
-    for at, reply in enumerate(made):
-        if at:
-            machine.again()
-        events = [parse(frame).data for frame in frames("gemini", reply, name=str(at))]
-        body = b"[" + b"\n,\r\n".join(events) + b"]\n"
-        rounds.append(machine.read(body))
-    data, by_stream = streamed("gemini", made)
-    assert rounds == by_stream
-    assert json.loads(machine.body()) == values(data)
-    if OWN not in str(made):
-        assert machine.body() is body
-
-
 @wires
 def test_usage_of_all_rounds_is_summed(wire):
     made = [[OURS], [("text", "a"), OURS], [("text", "b")]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from turngate.proxy.reply import anthropic, chat, gemini, responses
+from turngate.proxy.reply import anthropic, chat, gemini, gemini_list, responses
 from turngate.proxy.reply.base import OWN, OwnCall, Round, StreamReply, WholeReply
 
 if TYPE_CHECKING:
@@ -31,9 +31,14 @@ _RESULTS: Final[Mapping[Wire, Callable[[Sequence[tuple[OwnCall, str]]], bytes]]]
 }
 
 
-def stream_reply(wire: Wire) -> StreamReply:
-    """The machine for a streamed reply in a request that offered our tool."""
-    return _STREAMS[wire]()
+def stream_reply(wire: Wire, *, listed: bool = False) -> StreamReply:
+    """The machine for a streamed reply in a request that offered our tool.
+
+    Args:
+        wire: its format.
+        listed: whether it comes as one JSON array and not as server-sent events, as Gemini's may.
+    """
+    return gemini_list.GeminiListStream() if listed else _STREAMS[wire]()
 
 
 def whole_reply(wire: Wire) -> WholeReply:

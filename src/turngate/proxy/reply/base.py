@@ -73,6 +73,10 @@ class StreamReply(Protocol):
         """What was held back, now that no further round follows."""
         ...
 
+    def fault(self, frame: bytes) -> bytes:
+        """An error of ours, a frame of server-sent events, as the last thing that the client gets."""
+        ...
+
 
 class WholeReply(Protocol):
     """The same for a reply in one piece."""

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from turngate.errors import TurngateError
-from turngate.proxy.jsontext import dumps, loads, object_of
+from turngate.proxy.jsontext import dumps, object_of
 from turngate.proxy.reply.base import OWN, OwnCall, Round, numbers, summed
 from turngate.proxy.reply.stream import Machine, changed
-from turngate.wire.sse import Frames, encode, parse
 
 _USAGE: Final[Mapping[str, tuple[str, ...]]] = {
     "input": ("promptTokenCount",),
@@ -86,15 +84,18 @@ class GeminiStream(Machine):
         # nothing.
         content = (candidate.get("content") or {"role": "model"}) | {"parts": [{"text": ""}]}
         ended = candidate | {"content": content}
-        self.hold(changed(frame, new | {"candidates": [ended, *rest]}))
+        self.hold(self.changed(frame, new | {"candidates": [ended, *rest]}))
         if not seen:
             return b""
         going = {key: each for key, each in candidate.items() if key not in {"finishReason", "finishMessage"}}
-        return changed(frame, new | {"candidates": [going, *rest]})
+        return self.changed(frame, new | {"candidates": [going, *rest]})
 
-    @staticmethod
-    def _out(frame: bytes, new: dict[str, Any], value: dict[str, Any]) -> bytes:
-        return frame if new is value else changed(frame, new)
+    def _out(self, frame: bytes, new: dict[str, Any], value: dict[str, Any]) -> bytes:
+        return frame if new is value else self.changed(frame, new)
+
+    def changed(self, frame: bytes, value: Any) -> bytes:
+        """A frame with another value."""
+        return changed(frame, value)
 
     def again(self, *, hide: bool = True) -> None:
         """A further round follows."""
@@ -106,32 +107,10 @@ class GeminiStream(Machine):
         return _round(self._parts, hide=self.hide, usage=self._usage, status=self._status)
 
 
-class _Listed:
-    """A stream that comes as one JSON array, as it does for clients that do not ask for `alt=sse`."""
-
-    def __init__(self) -> None:
-        self._machine = GeminiStream()
-        self._frames = Frames()
-        self._out: list[bytes] = []
-
-    def read(self, values: Sequence[Any]) -> Round:
-        for value in values:
-            self._out += self._frames.feed(self._machine.feed(encode("", dumps(value))))
-        return self._machine.end()
-
-    def again(self, *, hide: bool) -> None:
-        self._machine.again(hide=hide)
-
-    def body(self) -> bytes:
-        frames = [*self._out, *self._frames.feed(self._machine.close())]
-        return b"[" + b",\r\n".join(parse(frame).data for frame in frames) + b"]"
-
-
 class GeminiWhole:
     """A reply in one piece."""
 
     def __init__(self) -> None:
-        self._listed: _Listed | None = None
         self._hide = True
         self._bodies: list[tuple[bytes, dict[str, Any]]] = []
         self._touched = False
@@ -140,8 +119,6 @@ class GeminiWhole:
         """The upstream's reply."""
         value = object_of(body)
         self._bodies.append((body, value))
-        if body.lstrip()[:1] == b"[":
-            return self._read_list(body)
         candidate = _first_candidate(value) or {}
         status = str(candidate.get("finishReason") or "")
         found = _round(
@@ -150,28 +127,14 @@ class GeminiWhole:
         self._touched = self._touched or bool(found.own)
         return found
 
-    def _read_list(self, body: bytes) -> Round:
-        try:
-            values = loads(body)
-        except TurngateError:
-            return Round()
-        self._listed = self._listed or _Listed()
-        found = self._listed.read(values)
-        self._touched = self._touched or bool(found.own)
-        return found
-
     def again(self, *, hide: bool = True) -> None:
         """A further round follows."""
         self._hide = hide
-        if self._listed is not None:
-            self._listed.again(hide=hide)
 
     def body(self) -> bytes:
         """The reply for the client."""
         if not self._touched:
             return self._bodies[-1][0]
-        if self._listed is not None:
-            return self._listed.body()
         last = self._bodies[-1][1]
         parts = [
             part

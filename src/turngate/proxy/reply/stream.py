@@ -64,6 +64,10 @@ class Machine(abc.ABC):
         self._held.clear()
         return held
 
+    def fault(self, frame: bytes) -> bytes:
+        """An error of ours, which is the last thing that the client gets."""
+        return frame
+
     def hold(self, frame: bytes) -> bytes:
         """Keep a frame until it is known whether a round follows."""
         self._held.append(frame)
