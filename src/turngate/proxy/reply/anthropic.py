@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from turngate.errors import TurngateError
-from turngate.proxy.jsontext import dumps, loads, object_of
+from turngate.proxy.jsontext import dumps, loads
 from turngate.proxy.reply.base import OWN, OwnCall, Round, numbers, summed
 from turngate.proxy.reply.stream import Machine, changed
+from turngate.proxy.reply.whole import Whole
 
 _USAGE: Final[Mapping[str, tuple[str, ...]]] = {
     "input": ("input_tokens",),
@@ -117,47 +118,23 @@ class AnthropicStream(Machine):
         return _round(blocks, hide=self.hide, usage=self._usage, status=self._status, finished=self._finished)
 
 
-class AnthropicWhole:
+class AnthropicWhole(Whole):
     """A reply in one piece."""
 
-    def __init__(self) -> None:
-        self._hide = True
-        self._bodies: list[tuple[bytes, dict[str, Any]]] = []
-        self._touched = False
-
-    def read(self, body: bytes) -> Round:
-        """The upstream's reply."""
-        value = object_of(body)
-        self._bodies.append((body, value))
-        content = value.get("content")
-        blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
-        found = _round(
-            blocks,
-            hide=self._hide,
+    def round(self, value: dict[str, Any]) -> Round:
+        """What a reply is."""
+        return _round(
+            _blocks(value),
+            hide=self.hide,
             usage=value.get("usage") or {},
             status=str(value.get("stop_reason") or ""),
             finished=value.get("type") == "message",
         )
-        self._touched = self._touched or bool(found.own)
-        return found
 
-    def again(self, *, hide: bool = True) -> None:
-        """A further round follows."""
-        self._hide = hide
-
-    def body(self) -> bytes:
-        """The reply for the client."""
-        if not self._touched:
-            return self._bodies[-1][0]
-        first, last = self._bodies[0][1], self._bodies[-1][1]
-        content = [
-            block
-            for number, (_, value) in enumerate(self._bodies)
-            for block in value.get("content") or ()
-            if not _is_own(block) or (number == len(self._bodies) - 1 and not self._hide)
-        ]
-        usage = summed(value.get("usage") or {} for _, value in self._bodies)
-        return dumps(last | {"id": first.get("id"), "content": content, "usage": usage})
+    def merged(self) -> dict[str, Any]:
+        """All rounds as one reply."""
+        content = self.visible(_blocks, _is_own)
+        return self.values[-1] | {"id": self.values[0].get("id"), "content": content} | self.usage("usage")
 
 
 def results(answers: Sequence[tuple[OwnCall, str]]) -> bytes:
@@ -186,6 +163,11 @@ def _round(
         finished=finished and status not in _CUT,
         status=status,
     )
+
+
+def _blocks(value: Mapping[str, Any]) -> list[dict[str, Any]]:
+    content = value.get("content")
+    return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
 
 
 def _is_own(block: Any) -> bool:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from turngate.proxy.jsontext import dumps, object_of
+from turngate.proxy.jsontext import dumps
 from turngate.proxy.reply.base import OWN, OwnCall, Round, numbers, summed
 from turngate.proxy.reply.stream import Machine, changed
+from turngate.proxy.reply.whole import Whole
 
 _USAGE: Final[Mapping[str, tuple[str, ...]]] = {
     "input": ("prompt_tokens",),
@@ -138,50 +139,34 @@ class ChatStream(Machine):
         return _round(message, hide=self.hide, usage=self._usage, status=self._status)
 
 
-class ChatWhole:
+class ChatWhole(Whole):
     """A reply in one piece."""
 
-    def __init__(self) -> None:
-        self._hide = True
-        self._bodies: list[tuple[bytes, dict[str, Any]]] = []
-        self._touched = False
-
-    def read(self, body: bytes) -> Round:
-        """The upstream's reply."""
-        value = object_of(body)
-        self._bodies.append((body, value))
+    def round(self, value: dict[str, Any]) -> Round:
+        """What a reply is."""
         choice = _first_choice(value) or {}
         message = choice.get("message")
-        found = _round(
+        return _round(
             message if isinstance(message, dict) else {},
-            hide=self._hide,
+            hide=self.hide,
             usage=value.get("usage") or {},
             status=str(choice.get("finish_reason") or ""),
         )
-        self._touched = self._touched or bool(found.own)
-        return found
 
-    def again(self, *, hide: bool = True) -> None:
-        """A further round follows."""
-        self._hide = hide
-
-    def body(self) -> bytes:
-        """The reply for the client."""
-        if not self._touched:
-            return self._bodies[-1][0]
-        first, last = self._bodies[0][1], self._bodies[-1][1]
-        messages = [(_first_choice(value) or {}).get("message") or {} for _, value in self._bodies]
+    def merged(self) -> dict[str, Any]:
+        """All rounds as one reply."""
+        first, last = self.values[0], self.values[-1]
+        messages = [(_first_choice(value) or {}).get("message") or {} for value in self.values]
         merged: dict[str, Any] = {"role": "assistant", "content": None}
         for message in messages:
             for key, each in message.items():
                 if key not in _NO_TEXT and (each is not None or key not in merged):
                     _grow(merged, key, each)
         calls = messages[-1].get("tool_calls") or ()
-        calls = [call for call in calls if not (self._hide and _name(call) == OWN)]
+        calls = [call for call in calls if not (self.hide and _name(call) == OWN)]
         merged |= {"tool_calls": calls} if calls else {}
         choices = [(_first_choice(last) or {}) | {"message": merged}, *last.get("choices", ())[1:]]
-        usage = summed(value.get("usage") or {} for _, value in self._bodies)
-        return dumps(last | {"id": first.get("id"), "choices": choices} | ({"usage": usage} if usage else {}))
+        return last | {"id": first.get("id"), "choices": choices} | self.usage("usage")
 
 
 def results(answers: Sequence[tuple[OwnCall, str]]) -> bytes:

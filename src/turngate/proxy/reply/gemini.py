@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from turngate.proxy.jsontext import dumps, object_of
+from turngate.proxy.jsontext import dumps
 from turngate.proxy.reply.base import OWN, OwnCall, Round, numbers, summed
 from turngate.proxy.reply.stream import Machine, changed
+from turngate.proxy.reply.whole import Whole
 
 _USAGE: Final[Mapping[str, tuple[str, ...]]] = {
     "input": ("promptTokenCount",),
@@ -107,50 +108,26 @@ class GeminiStream(Machine):
         return _round(self._parts, hide=self.hide, usage=self._usage, status=self._status)
 
 
-class GeminiWhole:
+class GeminiWhole(Whole):
     """A reply in one piece."""
 
-    def __init__(self) -> None:
-        self._hide = True
-        self._bodies: list[tuple[bytes, dict[str, Any]]] = []
-        self._touched = False
-
-    def read(self, body: bytes) -> Round:
-        """The upstream's reply."""
-        value = object_of(body)
-        self._bodies.append((body, value))
+    def round(self, value: dict[str, Any]) -> Round:
+        """What a reply is."""
         candidate = _first_candidate(value) or {}
         status = str(candidate.get("finishReason") or "")
-        found = _round(
-            _parts(candidate), hide=self._hide, usage=value.get("usageMetadata") or {}, status=status
-        )
-        self._touched = self._touched or bool(found.own)
-        return found
+        usage = value.get("usageMetadata") or {}
+        return _round(_parts(candidate), hide=self.hide, usage=usage, status=status)
 
-    def again(self, *, hide: bool = True) -> None:
-        """A further round follows."""
-        self._hide = hide
-
-    def body(self) -> bytes:
-        """The reply for the client."""
-        if not self._touched:
-            return self._bodies[-1][0]
-        last = self._bodies[-1][1]
-        parts = [
-            part
-            for number, (_, value) in enumerate(self._bodies)
-            for part in _parts(_first_candidate(value) or {})
-            if not _is_own(part) or (number == len(self._bodies) - 1 and not self._hide)
-        ]
+    def merged(self) -> dict[str, Any]:
+        """All rounds as one reply."""
+        last = self.values[-1]
         candidate = _first_candidate(last) or {}
-        candidate = candidate | {
-            "content": (candidate.get("content") or {"role": "model"}) | {"parts": parts}
+        content = (candidate.get("content") or {"role": "model"}) | {
+            "parts": self.visible(_parts_of, _is_own)
         }
-        usage = summed(value.get("usageMetadata") or {} for _, value in self._bodies)
-        merged = last | {"candidates": [candidate, *last.get("candidates", ())[1:]]}
-        if "responseId" in last:
-            merged["responseId"] = self._bodies[0][1].get("responseId")
-        return dumps(merged | ({"usageMetadata": usage} if usage else {}))
+        candidates = [candidate | {"content": content}, *last.get("candidates", ())[1:]]
+        named = {"responseId": self.values[0].get("responseId")} if "responseId" in last else {}
+        return last | {"candidates": candidates} | named | self.usage("usageMetadata")
 
 
 def results(answers: Sequence[tuple[OwnCall, str]]) -> bytes:
@@ -210,6 +187,10 @@ def _first_candidate(value: Mapping[str, Any]) -> dict[str, Any] | None:
     candidates = value.get("candidates")
     first = candidates[0] if isinstance(candidates, list) and candidates else None
     return first if isinstance(first, dict) else None
+
+
+def _parts_of(value: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return _parts(_first_candidate(value) or {})
 
 
 def _parts(candidate: Mapping[str, Any]) -> list[dict[str, Any]]:

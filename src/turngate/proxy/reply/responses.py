@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from turngate.proxy.jsontext import dumps, object_of
+from turngate.proxy.jsontext import dumps
 from turngate.proxy.reply.base import OWN, OwnCall, Round, numbers, summed
 from turngate.proxy.reply.stream import Machine, changed
+from turngate.proxy.reply.whole import Whole
 from turngate.wire.scan import find, scan, value_of
 from turngate.wire.sse import parse, with_data
 
@@ -130,46 +131,27 @@ class ResponsesStream(Machine):
         )
 
 
-class ResponsesWhole:
+class ResponsesWhole(Whole):
     """A reply in one piece."""
 
-    def __init__(self) -> None:
-        self._hide = True
-        self._bodies: list[tuple[bytes, dict[str, Any]]] = []
-        self._touched = False
+    def known(self, body: bytes, value: dict[str, Any]) -> tuple[bytes, dict[str, Any]]:
+        """A reply without our tool in the request's tools, which it repeats."""
+        if not _offers(value):
+            return body, value
+        return _without_tool(body, ("tools",)), value | {"tools": _tools(value)}
 
-    def read(self, body: bytes) -> Round:
-        """The upstream's reply."""
-        value = object_of(body)
-        if _offers(value):
-            body = _without_tool(body, ("tools",))
-            value = value | {"tools": _tools(value)}
-        self._bodies.append((body, value))
+    def round(self, value: dict[str, Any]) -> Round:
+        """What a reply is; the client knows it by the id of the first round."""
         status = str(value.get("status") or "")
-        found = _round(
-            _items_of(value), hide=self._hide, usage=value.get("usage") or {}, status=status,
-            finished=status == "completed", id_=self._bodies[0][1].get("id"),
+        return _round(
+            _items_of(value), hide=self.hide, usage=value.get("usage") or {}, status=status,
+            finished=status == "completed", id_=self.values[0].get("id"),
         )  # fmt: skip
-        self._touched = self._touched or bool(found.own)
-        return found
 
-    def again(self, *, hide: bool = True) -> None:
-        """A further round follows."""
-        self._hide = hide
-
-    def body(self) -> bytes:
-        """The reply for the client, under the id of its first round."""
-        if not self._touched:
-            return self._bodies[-1][0]
-        output = [
-            item
-            for number, (_, value) in enumerate(self._bodies)
-            for item in _items_of(value)
-            if not _is_own(item) or (number == len(self._bodies) - 1 and not self._hide)
-        ]
-        usage = summed(value.get("usage") or {} for _, value in self._bodies)
-        first, last = self._bodies[0][1], self._bodies[-1][1]
-        return dumps(last | {"id": first.get("id"), "output": output} | ({"usage": usage} if usage else {}))
+    def merged(self) -> dict[str, Any]:
+        """All rounds as one reply."""
+        output = self.visible(_items_of, _is_own)
+        return self.values[-1] | {"id": self.values[0].get("id"), "output": output} | self.usage("usage")
 
 
 def results(answers: Sequence[tuple[OwnCall, str]]) -> bytes:
