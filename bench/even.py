@@ -109,7 +109,8 @@ def measure(
     tallies: dict[str, Tally] = defaultdict(Tally)
     for sample, drawn in samples:
         shown = arm(sample).shown
-        is_json = sample.text.lstrip()[:1] in {"{", "["}
+        # A log may open with a bracket, too.
+        is_json = any(True for _ in _leaves(sample.text))
         for third, value in drawn:
             seen = Probe("", "", "", "", value).in_view(shown)
             for name in (sample.kind, "all JSON" if is_json else "all other", "all"):

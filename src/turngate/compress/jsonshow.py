@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from turngate.compress.blobs import is_blob
 from turngate.compress.leaves import spelled_constant
 from turngate.compress.notes import Notes
 from turngate.compress.spelled import Num, Obj, Spelling
@@ -20,6 +21,8 @@ OPEN = '"…'
 LONG_STRING_CHARS = 300
 STRING_HEAD_CHARS = 200
 STRING_TAIL_CHARS = 80
+#: Less of base64 and its like, which says nothing.
+BLOB_HEAD_CHARS, BLOB_TAIL_CHARS = 64, 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +105,8 @@ class Writer:
         return f'"{self.spelling.raw(value)}"'
 
     def _middle_cut(self, value: str) -> str:
-        head, tail = STRING_HEAD_CHARS, len(value) - STRING_TAIL_CHARS
+        head, after = _ends(value)
+        tail = len(value) - after
         while head > 0 and self.spelling.splits_escape(value, head):
             head -= 1
         while tail < len(value) and self.spelling.splits_escape(value, tail):
@@ -110,6 +114,11 @@ class Writer:
         raw = self.spelling.raw
         hidden = len(self.spelling.text(value[head:tail]))
         return raw(value[:head]) + self.notes.inside(hidden) + raw(value[tail:])
+
+
+def _ends(value: str) -> tuple[int, int]:
+    """How many characters of a long string are shown at its head and at its tail."""
+    return (BLOB_HEAD_CHARS, BLOB_TAIL_CHARS) if is_blob(value) else (STRING_HEAD_CHARS, STRING_TAIL_CHARS)
 
 
 def quote(text: str) -> str:

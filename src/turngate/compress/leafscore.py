@@ -17,14 +17,14 @@ from turngate.compress.stems import weigh
 FIRST_OF_PATH = 1.0
 NEW = 1.5
 #: New values of a path on which nearly every value is new.
-NEW_AMONG_NEW = 1.3
+NEW_AMONG_NEW = 1.5
 #: The same where they come in order, as times do.
 NEW_IN_SEQUENCE, SEQUENCE_LEAST_CHARS = 0.4, 10
 AMONG_NEW_LEAST, AMONG_NEW_LEAST_SHARE = 16, 0.9
 REPEATED = -2.0
 RARE_PATH = 0.3
-ODD = 3.0
-BESIDE_ODD = 0.9
+ODD = 2.0
+BESIDE_ODD = 0.6
 ODD_LEAST_VALUES, ODD_MOST_SHARE, ODD_MOST_DISTINCT_SHARE = 8, 0.05, 0.2
 ONE_AGAINST_ALL_LEAST = 4
 #: A record with rare keys, where nearly all of many records have the same.

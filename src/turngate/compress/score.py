@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from itertools import chain, repeat
 from math import log, sqrt
 
+from turngate.compress.blobs import insides
 from turngate.compress.stems import weigh
 from turngate.compress.units import Units
 
@@ -36,6 +37,8 @@ TAIL = 4.0
 FAILED_TAIL_BUDGET_SHARE = 0.20
 EARLY = 0.7
 BLANK = -1.5
+#: The inside of a blob.
+BLOB = -4.0
 MENTIONED = 1.5
 #: A word of the question counts when at most this share of units has it.
 MENTION_MOST_SHARE = 0.05
@@ -97,6 +100,8 @@ def score(units: Units, aim: Aim, bonus: Bonus | None = None) -> Scores:
         findings |= _add_places(total, units.rows, skeletons, close)
     if bonus is not None:
         bonus(units, total)
+    for index in insides(units):
+        total[index] += BLOB
     _add_ends(total, units, aim)
     return Scores(total, findings)
 
