@@ -38,6 +38,9 @@ class Gate:
         self._named = path is not None
         #: How many sessions stay in memory when nobody else holds them.
         self.kept_sessions = KEPT_SESSIONS
+        #: Whether new sessions take note of what is called, for the blocks of their turns. A door that
+        #: injects nothing can do without.
+        self.injects = True
         self._access = StoreAccess(self._open if store is None else lambda: store)
         self._tally = Tally()
         self._lock = threading.Lock()
@@ -74,7 +77,12 @@ class Gate:
             session = self._sessions.get(id)
             if session is None:
                 session = Session(
-                    id, parent=parent, settings=self.settings, access=self._access, whole=self._tally
+                    id,
+                    parent=parent,
+                    settings=self.settings,
+                    access=self._access,
+                    whole=self._tally,
+                    injects=self.injects,
                 )
                 self._sessions[id] = session
             elif parent is not None:

@@ -70,8 +70,10 @@ class Session:
         settings: Settings,
         access: StoreAccess,
         whole: Tally,
+        injects: bool = True,
     ) -> None:
         self.id = id
+        self._injects = injects
         self._parent = None if parent == id else parent
         self._settings = settings
         self._access = access
@@ -353,7 +355,8 @@ class Session:
             self._count(arrival, before, became)
         except Exception as fault:  # noqa: BLE001 - counting must not cost anyone a result
             self._fault(fault)
-        self._fail_open(lambda: self.flow.result(arrival, became.shown))
+        if self._injects:
+            self._fail_open(lambda: self.flow.result(arrival, became.shown))
         return became.shown
 
     def _fail_open(self, act: Callable[[], T]) -> T | None:

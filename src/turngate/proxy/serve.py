@@ -70,6 +70,7 @@ async def services(settings: Settings, metrics: Metrics | None = None) -> AsyncI
     """
     gate = Gate.open(settings=settings)
     gate.kept_sessions = _KEPT_SESSIONS
+    gate.injects = False
     executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="turngate")
     metrics = metrics or Metrics()
     engine = Engine(gate, terms(settings))
