@@ -58,3 +58,34 @@ def test_a_blob_in_a_json_string_leaves_room_for_other_values():
     assert sum(f"number {n * 7919}" in shown for n in range(60)) >= 30
     assert blob(900, 0)[:64] in shown
     assert blob(900, 0)[:70] not in shown
+
+
+def tool(n: int) -> dict[str, object]:
+    rng = random.Random(n)
+    word = lambda: "".join(rng.choices("aeioubdgklmnprst", k=7))  # noqa: E731 - three letters of code
+    fields = {word(): {"type": "string", "description": f"The {word()} of the {word()}."} for _ in range(6)}
+    return {
+        "name": f"{word()}_{word()}",
+        "description": f"Finds the {word()} of a {word()}.",
+        "inputSchema": {"type": "object", "properties": fields, "required": list(fields)[:2]},
+    }
+
+
+LISTINGS = {
+    "of a server": lambda tools: json.dumps({"tools": tools}, indent=2),
+    "a tool a line": lambda tools: "\n".join(map(json.dumps, tools)),
+    "of functions": lambda tools: json.dumps(
+        [
+            {"type": "function", "function": {"parameters": schema, "name": name, "description": description}}
+            for name, description, schema in map(dict.values, tools)
+        ]
+    ),
+}
+
+
+@pytest.mark.parametrize("listing", LISTINGS.values(), ids=LISTINGS)
+def test_of_a_listing_of_tools_every_name_and_description_is_in_view(listing):
+    tools = [tool(n) for n in range(60)]
+    shown = shortened(listing(tools)).text
+    assert [t["name"] for t in tools if f'"{t["name"]}"' not in shown] == []
+    assert [t["name"] for t in tools if t["description"] not in shown] == []

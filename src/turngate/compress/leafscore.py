@@ -50,6 +50,10 @@ OUTCOME_KEYS = frozenset(
 OUTCOME = 6.0
 OUTCOME_MOST_DEPTH, OUTCOMES_MOST = 2, 4
 OUTCOME_MOST_CHARS = 300
+#: A listing of tools is read to choose one: by name and description, before any parameter. Keys that hold
+#: a tool's schema in the Model Context Protocol and in the providers' interfaces.
+SCHEMA_KEYS = frozenset({"inputSchema", "input_schema", "parameters", "parametersJsonSchema"})
+TOOL = {"name": 10.0, "description": 4.0}
 
 _WORDS = bytes(
     c if c >= 128 or c == 10 or chr(c).isalnum() else 32  # noqa: PLR2004 - ASCII codes
@@ -90,6 +94,7 @@ def score_leaves(leaves: Leaves, asked: frozenset[bytes]) -> list[float]:
     if asked:
         _add_mentioned(leaves, total, asked)
     _add_outcomes(leaves, total)
+    _add_tools(leaves, total)
     return _blend(leaves, total)
 
 
@@ -237,6 +242,26 @@ def _add_outcomes(leaves: Leaves, total: list[float]) -> None:
     for index in found:
         if counts[leaves.path[index]] <= OUTCOMES_MOST and len(leaves.spelled[index]) <= OUTCOME_MOST_CHARS:
             total[index] += OUTCOME
+
+
+def _add_tools(leaves: Leaves, total: list[float]) -> None:
+    """Names and descriptions of tools: of objects that have both, and a schema."""
+    keys, parents = leaves.keys, leaves.parents
+    if SCHEMA_KEYS.isdisjoint(keys):
+        return
+    below: dict[int, set[str]] = {}
+    for parent, key in zip(parents, keys, strict=True):
+        below.setdefault(parent, set()).add(key)
+    tools = {
+        parents[path]
+        for path, key in enumerate(keys)
+        if key in SCHEMA_KEYS and "type" in below.get(path, ()) and below[parents[path]].issuperset(TOOL)
+    }
+    worth = [
+        TOOL.get(key, 0.0) if parent in tools else 0.0 for key, parent in zip(keys, parents, strict=True)
+    ]
+    for index, path in enumerate(leaves.path):
+        total[index] += worth[path]
 
 
 def _blend(leaves: Leaves, total: list[float]) -> list[float]:

@@ -35,6 +35,8 @@ class Leaves:
     record: list[int] = field(default_factory=list)
     #: The last key on each path ("" for elements of arrays).
     keys: list[str] = field(default_factory=list)
+    #: The path that each path goes on from; -1 for the value itself.
+    parents: list[int] = field(default_factory=list)
     #: How deep each path is; the value itself is 0.
     depths: list[int] = field(default_factory=list)
     #: How many leaves each container has, by its identity.
@@ -74,6 +76,7 @@ class _Walker:
             found = len(self.children)
             self.children.append({})
             self.leaves.keys.append(key)
+            self.leaves.parents.append(parent)
             self.leaves.depths.append(depth)
         siblings[key] = found
         if is_id:
