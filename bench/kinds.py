@@ -11,7 +11,7 @@ from time import thread_time_ns
 
 from bench import corpus
 from turngate.compress import shorten
-from turngate.compress.call import sample_of
+from turngate.compress.call import Call, sample_of
 from turngate.compress.kinds import json as json_kind
 from turngate.compress.kinds import recognise, view
 from turngate.compress.terminal import resolve
@@ -29,7 +29,7 @@ def microseconds(text: str) -> float:
 
 def _once(data: bytes) -> float:
     start = thread_time_ns()
-    sample = sample_of(resolve(data), "")
+    sample = sample_of(resolve(data), Call())
     if not json_kind.recognise(sample) and not view.is_view(data):
         recognise(sample)
     return (thread_time_ns() - start) / 1_000

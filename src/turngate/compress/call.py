@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from turngate.compress.budget import CURVES, Curve
+from turngate.compress.command import words_of
 from turngate.compress.notes import Notes
 from turngate.compress.units import WORD_TABLE
 
@@ -17,6 +18,9 @@ from turngate.compress.units import WORD_TABLE
 SAMPLE_LINES = 24
 SAMPLE_LINE_CHARS = 160
 SAMPLE_HEAD_CHARS = 8_000
+#: Of a text much longer than the head, so many of the lines come from its middle, and so many from its end.
+SPREAD_LINES = 6
+SPREAD_BYTES = 1_200
 
 _WORD = re.compile(r"[A-Za-z]+")
 _NUMBER = re.compile(rb"\d{3,}")
@@ -117,15 +121,30 @@ class Sample:
 
     head: str
     lines: tuple[str, ...]
-    tool: str
+    #: What the call leads one to expect: commands and suffixes of files (`command.words_of`).
+    words: frozenset[str]
 
     def share(self, pattern: re.Pattern[str]) -> float:
         """The share of the sample's lines that `pattern` matches at their start."""
         return sum(map(bool, map(pattern.match, self.lines))) / max(1, len(self.lines))
 
 
-def sample_of(data: bytes, tool: str) -> Sample:
-    """A sample of `data` (UTF-8)."""
+def sample_of(data: bytes, call: Call) -> Sample:
+    """A sample of `data` (UTF-8), which the result of `call` is or holds."""
     head = data[:SAMPLE_HEAD_CHARS].decode("utf-8", "replace")
     lines = [line[:SAMPLE_LINE_CHARS] for line in head.split("\n", SAMPLE_LINES * 2)[: SAMPLE_LINES * 2]]
-    return Sample(head, tuple([line for line in lines if line.strip()][:SAMPLE_LINES]), tool.lower())
+    told = [line for line in lines if line and not line.isspace()][:SAMPLE_LINES]
+    if len(data) > 2 * len(head):
+        told[SAMPLE_LINES - 2 * SPREAD_LINES :] = [
+            *_lines_at(data, len(data) // 2),
+            *_lines_at(data, len(data) - SPREAD_BYTES),
+        ]
+    return Sample(
+        head, tuple(told), words_of(call.tool, call.texts) if call.tool or call.texts else frozenset()
+    )
+
+
+def _lines_at(data: bytes, start: int) -> list[str]:
+    """Some whole lines of `data` from `start` on."""
+    lines = data[start : start + SPREAD_BYTES].decode("utf-8", "replace").split("\n")[1:-1]
+    return [line[:SAMPLE_LINE_CHARS] for line in lines if line and not line.isspace()][:SPREAD_LINES]

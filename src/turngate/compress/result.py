@@ -23,6 +23,8 @@ class Shortened:
     preview: str = ""
     #: Empty when shortened; else why not ("small", "view", "no gain", "fault").
     reason: str = ""
+    #: The format within the kind ("pytest", "git-log", "csv"), where that is sure.
+    format: str = ""
 
     @property
     def changed(self) -> bool:

@@ -8,8 +8,8 @@ from typing import Any
 
 from turngate.compress.budget import LEAST_SAVED_TOKENS, MOST_SHOWN_SHARE
 from turngate.compress.call import Call, Doc, call_of, sample_of
+from turngate.compress.kinds import format_of, recognise, view
 from turngate.compress.kinds import json as json_kind
-from turngate.compress.kinds import recognise, view
 from turngate.compress.lines import Shown
 from turngate.compress.notes import Notes, tag_for
 from turngate.compress.result import Shortened, of, unchanged
@@ -56,16 +56,17 @@ def shorten(
 def _shorten(text: str, call: Call, factors: Mapping[str, float]) -> Shortened:
     data = resolve(text.encode("utf-8", "surrogatepass"))
     doc = Doc(text=text, data=data, call=call, notes=Notes(tag_for(text)))
-    sample = sample_of(data, call.tool)
+    sample = sample_of(data, call)
     if json_kind.recognise(sample):
         shown = json_kind.shorten(_with(doc, factors, "json"), lambda inner, room: _inner(inner, room, call))
         if shown is not None:
-            return _checked(text, "json", shown)
+            return replace(_checked(text, "json", shown), format=format_of("json", sample))
     if len(data) <= view.MOST_BYTES and view.is_view(data):
         echo = view.shorten_echo(doc) if view.is_edit(call) else None
         return _checked(text, "edit", echo) if echo else unchanged(text, "view", "view")
-    kind = recognise(sample)
-    return _checked(text, kind.name, kind.shorten(_with(doc, factors, kind.name)))
+    found = recognise(sample)
+    result = _checked(text, found.name, found.kind.shorten(_with(doc, factors, found.name)))
+    return replace(result, format=found.format)
 
 
 def _with(doc: Doc, factors: Mapping[str, float], kind: str) -> Doc:
@@ -79,7 +80,7 @@ def _inner(text: str, budget_tokens: float, call: Call) -> Shown:
     """A text that stood inside another, as what it is."""
     data = resolve(text.encode("utf-8", "surrogatepass"))
     doc = Doc(text=text, data=data, call=call, notes=Notes(tag_for(text)), budget_tokens=budget_tokens)
-    return recognise(sample_of(data, call.tool)).shorten(doc)
+    return recognise(sample_of(data, call)).kind.shorten(doc)
 
 
 def _checked(text: str, kind: str, shown: Shown) -> Shortened:

@@ -1,6 +1,8 @@
-"""The kinds of output: a file each with `recognise` and `shorten`, and one table that lists them.
+"""The kinds of output: how each is shortened, and one table that lists them.
 
-Adding a kind is adding a file and a row. The order decides between equals.
+A kind whose structure pays has a file with its rules; the others are shortened as text, and are told by the
+lines of their formats (`formats`). Adding a format is adding a row there; adding a kind is adding a file and
+a row here. The order decides between equals.
 """
 
 from __future__ import annotations
@@ -9,7 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from turngate.compress.call import Doc, Sample
-from turngate.compress.kinds import diff, html, listing, log, markdown, report, search, table, text, trace
+from turngate.compress.kinds import diff, html, log, markdown, search, table, text
+from turngate.compress.kinds.telling import Told, tell
 from turngate.compress.lines import Shown
 
 
@@ -18,33 +21,64 @@ class Kind:
     """One kind of output whose units are lines."""
 
     name: str
-    #: How sure it is of a sample, 0 to 1.
-    recognise: Callable[[Sample], float]
     shorten: Callable[[Doc], Shown]
+    #: How sure the structure makes one of a sample, 0 to 1; None where the formats' lines tell it all.
+    recognise: Callable[[Sample], float] | None = None
 
 
 KINDS: tuple[Kind, ...] = (
-    Kind("diff", diff.recognise, diff.shorten),
-    Kind("html", html.recognise, html.shorten),
-    Kind("trace", trace.recognise, trace.shorten),
-    Kind("log", log.recognise, log.shorten),
-    Kind("table", table.recognise, table.shorten),
-    Kind("search", search.recognise, search.shorten),
-    Kind("listing", listing.recognise, listing.shorten),
-    Kind("report", report.recognise, report.shorten),
-    Kind("markdown", markdown.recognise, markdown.shorten),
-    Kind("text", text.recognise, text.shorten),
+    Kind("diff", diff.shorten, diff.recognise),
+    Kind("html", html.shorten, html.recognise),
+    Kind("trace", text.shorten),
+    Kind("log", text.shorten, log.recognise),
+    Kind("table", table.shorten, table.recognise),
+    Kind("search", search.shorten),
+    Kind("listing", text.shorten),
+    Kind("report", text.shorten),
+    Kind("markdown", markdown.shorten, markdown.recognise),
 )
+#: The safe method, for what nothing else is surer of.
+GENERAL = Kind("text", text.shorten)
+GENERAL_CONFIDENCE = 0.5
 SURE = 0.9
 
 
-def recognise(sample: Sample) -> Kind:
-    """The kind that is surest of the sample."""
-    best, confidence = KINDS[-1], 0.0
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a sample was recognised as."""
+
+    kind: Kind
+    #: The format within the kind, by its row's name; empty where it isn't sure.
+    format: str
+    #: 0 to 1; of `GENERAL` at least `GENERAL_CONFIDENCE`.
+    confidence: float
+
+    @property
+    def name(self) -> str:
+        """The kind's name."""
+        return self.kind.name
+
+
+def recognise(sample: Sample) -> Found:
+    """The kind that is surest of the sample, and the general one where none is sure enough."""
+    told = tell(sample)
+    best, confidence = GENERAL, GENERAL_CONFIDENCE
     for kind in KINDS:
-        sure = kind.recognise(sample)
+        sure = _confidence(kind, told, sample)
         if sure > confidence:
             best, confidence = kind, sure
         if sure >= SURE:
             break
-    return best
+    return Found(best, told.format(best.name, sample.head), min(1.0, confidence))
+
+
+def format_of(kind: str, sample: Sample) -> str:
+    """The format of a sample whose kind is known."""
+    return tell(sample).format(kind, sample.head)
+
+
+def _confidence(kind: Kind, told: Told, sample: Sample) -> float:
+    by_lines = told.confidence(kind.name)
+    if kind.recognise is None or by_lines >= SURE:
+        return by_lines
+    return max(by_lines, told.raised(kind.name, kind.recognise(sample)))

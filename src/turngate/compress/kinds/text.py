@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from turngate.compress.call import Doc, Sample
+from turngate.compress.call import Doc
 from turngate.compress.lines import Shown, shorten_lines
-
-CONFIDENCE = 0.5
-
-
-def recognise(_: Sample) -> float:
-    """What is left."""
-    return CONFIDENCE
 
 
 def shorten(doc: Doc) -> Shown:
