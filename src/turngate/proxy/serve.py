@@ -34,9 +34,10 @@ _THREADS: Final = 8
 #: What a session remembers stands in the store, too, and takes some 100 kB here.
 _KEPT_SESSIONS: Final = 32
 _BACKLOG: Final = 1_024
-#: For glibc's `mallopt` (malloc.h): each thread has an arena of its own, and bodies of some 100 kB would be
-#: cut from it, which leaves holes that are never given back. Two arenas, and large blocks from the system.
-_MALLOC: Final[Mapping[int, int]] = {-8: 2, -3: 128 * 1024, -1: 128 * 1024}
+#: For glibc's `mallopt` (malloc.h): each thread has an arena of its own, and what is cut from it leaves holes
+#: that are never given back. So two arenas; blocks of 4 MB and more come from the system, which has to zero
+#: smaller ones, too, for each request.
+_MALLOC: Final[Mapping[int, int]] = {-8: 2, -3: 4 * 1024**2, -1: 4 * 1024**2}
 #: For aiohttp's server: bodies stay as they came, since they are relayed so; agents send long headers (Codex
 #: puts its turn's metadata there), and upstreams' own limits hold.
 SERVER: Final[Mapping[str, Any]] = {
