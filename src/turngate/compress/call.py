@@ -15,11 +15,11 @@ from turngate.compress.notes import Notes
 from turngate.compress.units import WORD_TABLE
 
 #: Enough lines to tell a kind by; each is cut, so that one endless line costs no more than a short one.
-SAMPLE_LINES = 24
+SAMPLE_LINES = 20
 SAMPLE_LINE_CHARS = 160
 SAMPLE_HEAD_CHARS = 8_000
 #: Of a text much longer than the head, so many of the lines come from its middle, and so many from its end.
-SPREAD_LINES = 6
+SPREAD_LINES = 5
 SPREAD_BYTES = 1_200
 
 _WORD = re.compile(r"[A-Za-z]+")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 from turngate.compress.call import Doc, Sample
 from turngate.compress.lines import Shown, Ways, shorten_lines
 from turngate.compress.units import Units
 
-_MARKS = re.compile(r"^(?:diff --git |@@ -\d|\+\+\+ |--- |Index: )", re.MULTILINE)
+_HUNK = "\n@@ -"
+_MARKS = ("\n+++ ", "\n--- ", "diff --git ", "\nIndex: ")
 HEAD = 3.0
 HUNK = 1.2
 CHANGE, CHANGE_NEAR, CHANGE_FAR = 1.5, 0.35, 0.65
@@ -18,15 +17,14 @@ _HEADS = (b"diff ", b"+++ ", b"--- ", b"commit ", b"Index: ")
 
 def recognise(sample: Sample) -> float:
     """Two marks of a unified diff, one of them a hunk."""
-    if "@@ -" not in sample.head:
+    if _HUNK not in sample.head:
         return 0.0
-    marks = _MARKS.findall(sample.head)
-    return 0.9 if len(marks) > 1 and "@@" in {mark[:2] for mark in marks} else 0.0
+    return 0.9 if any(map(sample.head.__contains__, _MARKS)) or sample.head.count(_HUNK) > 1 else 0.0
 
 
 def shorten(doc: Doc) -> Shown:
     """The lines of a diff."""
-    return shorten_lines(doc, Ways(bonus=_bonus, places=False))
+    return shorten_lines(doc, WAYS)
 
 
 def _bonus(units: Units, total: list[float]) -> None:
@@ -48,3 +46,6 @@ def _bonus(units: Units, total: list[float]) -> None:
         else:
             total[start] += CONTEXT
         start = end
+
+
+WAYS = Ways(bonus=_bonus, places=False)

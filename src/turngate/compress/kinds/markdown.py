@@ -18,13 +18,13 @@ LEAST_HEADINGS = 2
 
 def recognise(sample: Sample) -> float:
     """Headings, and something else that only Markdown has."""
-    headings = sum(1 for line in sample.lines if _HEADING.match(line))
+    headings = sum(1 for line in sample.lines if line[0] == "#" and _HEADING.match(line))
     return 0.6 if headings >= LEAST_HEADINGS and _FENCE_OR_LINK.search(sample.head) else 0.0
 
 
 def shorten(doc: Doc) -> Shown:
     """The lines of a document."""
-    return shorten_lines(doc, Ways(bonus=_bonus))
+    return shorten_lines(doc, WAYS)
 
 
 def _bonus(units: Units, total: list[float]) -> None:
@@ -35,3 +35,6 @@ def _bonus(units: Units, total: list[float]) -> None:
         elif blank and row.strip():
             total[index] += AFTER_BLANK
         blank = not row.strip()
+
+
+WAYS = Ways(bonus=_bonus)

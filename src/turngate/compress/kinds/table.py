@@ -36,8 +36,9 @@ def separator(lines: tuple[str, ...] | list[str]) -> str:
     for mark in SEPARATORS:
         if not any(map(contains, lines[:LEAST_LINES], repeat(mark))):
             continue
-        count, lines_with = Counter(line.count(mark) for line in lines).most_common(1)[0]
-        if count and lines_with >= LEAST_SHARE * len(lines):
+        counts = sorted([line.count(mark) for line in lines])
+        count = counts[len(counts) // 2]
+        if count and counts.count(count) >= LEAST_SHARE * len(lines):
             return mark
     return ""
 
@@ -49,7 +50,7 @@ def recognise(sample: Sample) -> float:
 
 def shorten(doc: Doc) -> Shown:
     """The rows of a table."""
-    return shorten_lines(doc, Ways(bonus=_bonus))
+    return shorten_lines(doc, WAYS)
 
 
 def _bonus(units: Units, total: list[float]) -> None:
@@ -82,3 +83,6 @@ def _column(cells: list[tuple[int, bytes]]) -> Iterator[tuple[int, float]]:
     for index, cell in cells:
         if cell in rare:
             yield index, RARE_VALUE
+
+
+WAYS = Ways(bonus=_bonus)

@@ -15,7 +15,7 @@ from turngate.compress.lines import Shown, show
 from turngate.compress.units import whole_lines
 
 _NUMBERED = re.compile(rb"^ *(\d+)(?:[:|\t]|\xe2\x86\x92| {1,2}|$)", re.MULTILINE)
-_NUMBER = re.compile(rb" *\d+(?:[:|\t]|\xe2\x86\x92| {1,2}|$)")
+_NUMBER = re.compile(rb" *(\d+)(?:[:|\t]|\xe2\x86\x92| {1,2}|$)")
 #: A line of which nothing but its number stands.
 _BARE = re.compile(rb"^ *\d+[:|\t]? *$", re.MULTILINE)
 #: A file has blank lines; with more of them the text is a row of numbers.
@@ -35,13 +35,20 @@ MOST_BYTES = 60_000
 
 def is_view(data: bytes) -> bool:
     """Whether most lines begin with consecutive numbers."""
-    if len(_NUMBERED.findall(data, 0, PEEK_BYTES)) < LEAST_SHARE / 2 * data.count(b"\n", 0, PEEK_BYTES):
+    if not _looks_numbered(data[:PEEK_BYTES].split(b"\n")):
         return False
     numbers = [int(number[:18]) for number in _NUMBERED.findall(data)]
     if len(_BARE.findall(data)) > BARE_MOST_SHARE * len(numbers):
         return False
     consecutive = sum(1 for a, b in pairwise(numbers) if b == a + 1) + 1
     return len(numbers) >= LEAST_LINES and consecutive >= LEAST_SHARE * (data.count(b"\n") + 1)
+
+
+def _looks_numbered(rows: list[bytes]) -> bool:
+    """Whether the first lines may be those of a view: half as many as there must be, and most in sequence."""
+    numbers = [int(match[1][:18]) for match in map(_NUMBER.match, rows) if match]
+    consecutive = sum(1 for a, b in pairwise(numbers) if b == a + 1)
+    return len(numbers) >= LEAST_SHARE / 2 * len(rows) and consecutive >= (len(numbers) - 1) / 2
 
 
 def is_edit(call: Call) -> bool:

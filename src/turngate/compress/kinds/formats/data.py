@@ -61,8 +61,9 @@ LOGS: tuple[Format, ...] = (
         "strace",
         "log",
         r"""
-        (?:\d++ +)?(?:[\d:.]++ +)?[a-z_]\w*\(.*\) += (?:-?\d|0x|\?)
+        \d[\d:. ]*+[a-z_]\w*\(.*\) += (?:-?\d|0x|\?)
         """,
+        behind=r"\([^)].*\) += (?:-?\d|0x|\?)",
         words="strace, ltrace",
     ),
     Format("logfmt", "log", r"(?:time|ts|t|level|lvl)=\S+\s"),
@@ -101,10 +102,10 @@ LISTINGS: tuple[Format, ...] = (
         (?:Author|Commit|AuthorDate|CommitDate|Date|Merge):\s
         [0-9a-f]{7,12}(?<!\d{7})(?<![a-f]{7}) \S
         [*|][*|\\/ ]*[0-9a-f]{7,12} \S
-        \s+\S+ +\| +(?:\d+ [+-]*|Bin .*)$
         \s+\d+ files? changed
         (?:\d+|-)\t(?:\d+|-)\t\S
         """,
+        behind=r"\s+\| +(?:\d+ [+-]*|Bin .*)$",
         opens=_COMMIT,
         words="git log, git shortlog, git reflog, git stash",
     ),
@@ -114,7 +115,7 @@ LISTINGS: tuple[Format, ...] = (
         r"""
         [-dlcbps][-rwxsStT]{9}[.+@]?\s
         total \d
-        [^\s:]*/[^\s:]*:$
+        [^\s:/]*+/[^\s:]*+:$
         \.{1,2}:$
         """,
         words="ls, ll, dir",
@@ -229,9 +230,12 @@ GENERAL: tuple[Format, ...] = (
         "app",
         "log",
         r"""
-        \W{0,2}(?:\d{4}[-/.]\d\d[-/.]\d\d[T _]\d\d:|\d\d[/.]\w{2,3}[/.]\d{2,4}[: ]\d\d:|\d\d:\d\d:\d\d[., ])
-        \W{0,2}(?:\d{6} \d{6}\s|\d{9,13}[. ]|[JFMASOND][a-z]{2} [ \d]\d \d\d:\d\d:\d\d)
-        \W{0,2}(?:TRACE|DEBUG|INFO|NOTICE|WARN|ERROR|FATAL|CRITICAL)(?:ING)?\b
+        \s*(?:\d{4}[-/.]\d\d[-/.]\d\d[T _]\d\d:|\d\d[/.]\w{2,3}[/.]\d{2,4}[: ]\d\d:|\d\d:\d\d:\d\d[., ])
+        \s*(?:\d{6} \d{6}\s|\d{9,13}[. ]|[JFMASOND][a-z]{2} [ \d]\d \d\d:\d\d:\d\d)
+        \s*(?:TRACE|DEBUG|INFO|NOTICE|WARN|ERROR|FATAL|CRITICAL)(?:ING)?\b
+        [\[(<{"'*|#-]\W?\d{4}[-/.]\d\d[-/.]\d\d[T _]\d\d:
+        [\[(<{"'*|#-]\W?(?:\d\d[/.]\w{2,3}[/.]\d{2,4}[: ]\d\d:|\d\d:\d\d:\d\d[., ])
+        [\[(<{"'*|#-]\W?(?:TRACE|DEBUG|INFO|NOTICE|WARN|ERROR|FATAL|CRITICAL)(?:ING)?\b
         """,
         words=".log, logs",
     ),
@@ -239,7 +243,7 @@ GENERAL: tuple[Format, ...] = (
         "lint",
         "report",
         r"\[[^\s:\]]++:\d++:\d++\]\s",
-        places=r"""
+        behind=r"""
         :\d++:\d++:? \S
         \(\d++(?:,\d++)?\): +\S
         """,
@@ -249,15 +253,16 @@ GENERAL: tuple[Format, ...] = (
         "grep",
         "search",
         r"""
-        (?![\d\[(])[^\s:]{1,200}?-\d++[:-]
         (?![\d\[(])[^\s:]*\.[A-Za-z]\w{0,4}[:-]\s*\S
         \d{1,6}[:-](?!\d)
         --$
         """,
-        places=r":\d++[:-]",
+        behind=r":\d++[:-]",
         words="grep, rg, ag, ack, git grep, search, egrep",
     ),
-    Format("find", "listing", r"[^\s:;,(){}=<>]*/[^\s:;,(){}=<>]*$", words="find, fd, git ls, glob, locate"),
+    Format(
+        "find", "listing", r"[^\s:;,(){}=<>/]*+/[^\s:;,(){}=<>]*+$", words="find, fd, git ls, glob, locate"
+    ),
     Format(
         "hexdump",
         "text",
@@ -281,7 +286,7 @@ GENERAL: tuple[Format, ...] = (
         "text",
         r"""
         \s*- [\w./"'-]+(?::(?: |$)|$)
-        \s*[\w./-]+:(?: [^ ].*)?$
+        \s*[\w./-]+:(?: |$)
         ---$
         """,
         words=".yaml, .yml, helm template",

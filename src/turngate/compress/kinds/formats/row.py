@@ -14,8 +14,9 @@ class Format:
     kind: str
     #: What its lines begin with.
     lines: str = ""
-    #: What those of its lines begin with that begin with a file's path and a line number in it.
-    places: str = ""
+    #: What stands behind the first word of its lines, where that may be any: a path, a name. It ends before a
+    #: blank, a colon, a parenthesis or an equals sign.
+    behind: str = ""
     #: What the first line of such a text begins with: enough by itself.
     opens: str = ""
     #: Strings of which any in the beginning tells it from the other formats of a kind that is recognised by

@@ -76,7 +76,7 @@ TRACES: tuple[Format, ...] = (
         r"""
         \s+(?:from|\d+: from) \S+:\d+:in\s
         """,
-        places=r":\d++:in\s",
+        behind=r":\d++:in\s",
         words="ruby, rails",
     ),
     Format("numbered-trace", "trace", r"#\d+ +\S.*(?::\d+\)?|\(\d+\): .*)$", words="php, dart, gdb"),
@@ -88,14 +88,16 @@ TESTS: tuple[Format, ...] = (
         r"""
         =+ .* =+\s*$
         _{3,} .* _{3,}\s*$
-        [\w./\\-]+\.py [.FEsxX]+ *(?:\[ *\d+%\])?\s*$
         (?:PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS) (?:\[\d+\] )?\S+\.py\b
         [.FEsxX]+ +\[ *\d+%\]$
         E   \s*\S
         (?:platform|rootdir|plugins|configfile|cachedir)(?:: | \w+ -- )
         (?:collected|collecting)(?: \.\.\.| \d+ items?)
         """,
-        places=r":(?<=\.py:):\S",
+        behind=r"""
+        :(?<=\.py:):\S
+        \s(?<=\.py\s)[.FEsxX]+ *(?:\[ *\d+%\])?\s*$
+        """,
         words="pytest, py.test, tox, nox",
     ),
     Format(
@@ -175,7 +177,7 @@ COMPILERS: tuple[Format, ...] = (
         "mypy",
         "report",
         _SUMMARY_COUNT,
-        places=r":(?:(?<=\.py:)|(?<=\.pyi:))\d++:(?:\d++:)? (?:error|note|warning):\s",
+        behind=r":(?:(?<=\.py:)|(?<=\.pyi:))\d++:(?:\d++:)? (?:error|note|warning):\s",
         words="mypy, dmypy, pyright",
     ),
     Format(
@@ -188,7 +190,7 @@ COMPILERS: tuple[Format, ...] = (
         \s*--> \S+\.pyi?:\d+:\d
         \[\*\] \d+ fixable
         """,
-        places=r":\d++:\d++: [A-Z]{1,6}\d+\s",
+        behind=r":\d++:\d++: [A-Z]{1,6}\d+\s",
         words="ruff, flake8, pycodestyle",
     ),
     Format(
@@ -198,7 +200,7 @@ COMPILERS: tuple[Format, ...] = (
         \*{8,} Module\s
         Your code has been rated at\s
         """,
-        places=r":\d++:(?:\d++:)? \[?[CRWEFI]\d{4}\b",
+        behind=r":\d++:(?:\d++:)? \[?[CRWEFI]\d{4}\b",
         words="pylint",
     ),
     Format(
@@ -218,7 +220,7 @@ COMPILERS: tuple[Format, ...] = (
         + r"""
         error TS\d{4,5}:\s
         """,
-        places=r"""
+        behind=r"""
         \(\d++,\d++\): error TS\d
         :\d++:\d++ - error TS\d
         """,
@@ -255,7 +257,7 @@ COMPILERS: tuple[Format, ...] = (
         \d+ (?:error|warning)s?$
         Note: (?:\S+\.java|Some input files|Recompile with)\s
         """,
-        places=r":(?<=\.java:|scala:|..\.kt:)\d++:(?:\d++:)? (?:error|warning)\b",
+        behind=r":(?<=\.java:|scala:|..\.kt:)\d++:(?:\d++:)? (?:error|warning)\b",
         words="javac, kotlinc, scalac",
     ),
     Format(
@@ -283,7 +285,7 @@ COMPILERS: tuple[Format, ...] = (
         Build started\s
         MSBuild version\s
         """,
-        places=r"\(\d++(?:,\d++)?\) ?: (?:fatal )?(?:error|warning) \w+\d+ ?:\s",
+        behind=r"\(\d++(?:,\d++)?\) ?: (?:fatal )?(?:error|warning) \w+\d+ ?:\s",
         words="msbuild, dotnet build, dotnet test, dotnet",
     ),
     Format(
@@ -294,7 +296,7 @@ COMPILERS: tuple[Format, ...] = (
         In file included from\s
         (?:gcc|g\+\+|c\+\+|cc1|cc1plus|collect2)(?:: | -)
         """,
-        places=_DIAGNOSTIC + r": In (?:\w+ )?(?:function|member|constructor|instantiation)",
+        behind=_DIAGNOSTIC + r": In (?:\w+ )?(?:function|member|constructor|instantiation)",
         words="gcc, g++, cc, c++",
     ),
     Format(
@@ -305,7 +307,7 @@ COMPILERS: tuple[Format, ...] = (
         \d+ (?:warning|error)s?(?: and \d+ errors?)? generated\.
         clang(?:\+\+)?(?:-\d+)?(?:: | -)
         """,
-        places=_DIAGNOSTIC,
+        behind=_DIAGNOSTIC,
         words="clang, clang++, clang-tidy, swiftc, xcodebuild",
     ),
     Format(
@@ -385,9 +387,9 @@ PACKAGES: tuple[Format, ...] = (
         (?:Unpacking|Setting up|Inst|Conf|Remv) \S+ \(
         The following (?:NEW|additional|packages|extra)
         \d+ upgraded, \d+ newly
-        [\w.+:-]++ is already the newest version
         (?:\(\d+/\d+\) Installing|fetch http)
         """,
+        behind=r"\sis already the newest version",
         words="apt, apt-get, dnf, yum, apk, brew",
     ),
     Format(
@@ -411,8 +413,8 @@ PACKAGES: tuple[Format, ...] = (
         \s+[-+~] "?[\w.-]+"? +(?:=|\{)
         (?:Plan|Apply complete|Destroy complete)(?:: |!)
         (?:Terraform|OpenTofu) (?:will|used|has|detected)
-        [\w.\[\]"-]++: (?:Refreshing state|Creating|Creation|Still|Modif\w+|Destr\w+|Reading|Read)\b
         """,
+        behind=r": (?:Refreshing state|Creating|Creation|Still|Modif\w+|Destr\w+|Reading|Read)\b",
         words="terraform, tofu, pulumi",
     ),
 )
