@@ -5,6 +5,9 @@ together tile the original: what is not shown is counted, exactly, where it was.
 part, each part and each count of hidden characters in its place. JSON: the text parses; members and
 counts of hidden ones tile the original's objects and arrays, in order; keys and values are spelled as they
 were. Long strings may lose their middle; those that wrap lines of output are judged as text.
+
+Exact forms are put back before they are judged: lines that are those above again, what each line begins with
+or is filled up to with blanks, and tables of records.
 """
 
 from __future__ import annotations
@@ -42,6 +45,12 @@ class Notes:
 
     gap: re.Pattern[str]
     inside: re.Pattern[str]
+    #: Lines that aren't hidden but told: how many, and how many above they repeat; or how many blank ones.
+    told: re.Pattern[str]
+    #: What each line from here on begins with: these characters, or so many blanks or tabs.
+    opening: re.Pattern[str]
+    #: To how many columns each line from here on is filled with blanks.
+    filled: re.Pattern[str]
 
 
 def notes_for(original: str, body: str) -> Notes:
@@ -51,7 +60,17 @@ def notes_for(original: str, body: str) -> Notes:
         tags = {t for t in re.findall(r"\[…(#[0-9a-f]{4,64})", body) if "[…" + t not in original}
         tag, blank = (f"(?:{'|'.join(sorted(tags)) or '(?!)'})", " ")
     gap = rf"\[…{tag}(?:{blank}(\d+)| (\d+)–(\d+)| lines (\d+)–(\d+) hidden: [\d,]+ like \".*\")\]"
-    return Notes(re.compile(gap), re.compile(rf"\[…{tag}{blank}(\d+)\]"))
+    return Notes(
+        gap=re.compile(gap),
+        inside=re.compile(rf"\[…{tag}{blank}(\d+)\]"),
+        told=re.compile(
+            rf"\[…{tag}{blank}(?:(\d+) more lines? repeats? the (one|\d+) above|(\d+) blank lines)\]"
+        ),
+        opening=re.compile(
+            rf"\[…{tag}{blank}each line (?:begins: (.*)|is indented by (\d+) (blank|tab)s more)\]", re.DOTALL
+        ),
+        filled=re.compile(rf"\[…{tag}{blank}each line is filled with blanks to (\d+) columns\]"),
+    )
 
 
 def resolved(text: str) -> list[str]:
@@ -63,29 +82,99 @@ def resolved(text: str) -> list[str]:
 
 
 def _check_text(original: str, body: str) -> list[str]:
-    notes, own = notes_for(original, body), resolved(original)
-    faults, at = [], 0
+    walk = _Walk(notes_for(original, body), resolved(original))
     ended = original.endswith("\n")
     for line in body.split("\n"):
-        if ended and not line and at == len(own):
-            continue  # what follows the last line break
-        gap = notes.gap.fullmatch(line)
-        if gap:
-            first, last = _range(gap, at)
-            if first != at + 1 or not first <= last <= len(own):
-                faults.append(f"{line} stands where line {at + 1} of {len(own)} is next")
-            at = max(at, last)
-            continue
-        found = next((i for i in range(at, len(own)) if _is_line(line, own[i], notes)), None)
+        if not (ended and not line and walk.at == len(walk.own)):  # what follows the last line break
+            walk.take(line)
+    return walk.end()
+
+
+@dataclass
+class _Walk:
+    """Goes through the lines of a shortened text and of its original side by side."""
+
+    notes: Notes
+    own: list[str]
+    faults: list[str] = field(default_factory=list)
+    #: How many lines of the original are accounted for.
+    at: int = 0
+    #: How many lines just above are shown whole.
+    whole: int = 0
+    put_back: _PutBack = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.put_back = _PutBack(self.notes)
+
+    def take(self, line: str) -> None:
+        told, gap = self.notes.told.fullmatch(line), self.notes.gap.fullmatch(line)
+        if told:
+            self.take_told(line, told)
+        elif gap:
+            self.take_gap(line, gap)
+        elif not self.put_back.takes(line):
+            self.take_line(self.put_back.line(line))
+
+    def take_told(self, line: str, told: re.Match[str]) -> None:
+        again = _told(told, self.own[self.at - self.whole : self.at])
+        if not again or self.own[self.at : self.at + len(again)] != again:
+            self.faults.append(f"{line} isn't true after line {self.at}")
+        self.at, self.whole = self.at + len(again), 0
+
+    def take_gap(self, line: str, gap: re.Match[str]) -> None:
+        first, last = _range(gap, self.at)
+        if first != self.at + 1 or not first <= last <= len(self.own):
+            self.faults.append(f"{line} stands where line {self.at + 1} of {len(self.own)} is next")
+        self.at, self.whole = max(self.at, last), 0
+
+    def take_line(self, line: str) -> None:
+        at, own = self.at, self.own
+        found = next((i for i in range(at, len(own)) if _is_line(line, own[i], self.notes)), None)
         if found is None:
-            faults.append(f"not a line of the original after line {at}: {_quote(line)}")
-            continue
+            self.faults.append(f"not a line of the original after line {at}: {_quote(line)}")
+            return
         if found != at:
-            faults.append(f"lines {at + 1} to {found} are hidden without a note")
-        at = found + 1
-    if at < len(own):
-        faults.append(f"lines {at + 1} to {len(own)} are hidden without a note at the end")
-    return faults
+            self.faults.append(f"lines {at + 1} to {found} are hidden without a note")
+        self.whole = (self.whole if found == at else 0) + 1 if line == own[found] else 0
+        self.at = found + 1
+
+    def end(self) -> list[str]:
+        if self.at < len(self.own):
+            self.faults.append(f"lines {self.at + 1} to {len(self.own)} are hidden without a note at the end")
+        return self.faults
+
+
+@dataclass
+class _PutBack:
+    """What notes said that each line begins with, and how far it is filled with blanks."""
+
+    notes: Notes
+    opening: str = ""
+    width: int = 0
+
+    def takes(self, line: str) -> bool:
+        """Whether the line is such a note; what it says holds from here on."""
+        opening, filled = self.notes.opening.fullmatch(line), self.notes.filled.fullmatch(line)
+        if opening:
+            said, count, sort = opening.groups()
+            self.opening = said if count is None else int(count) * (" " if sort == "blank" else "\t")
+        if filled:
+            self.width = int(filled.group(1))
+        return bool(opening or filled)
+
+    def line(self, line: str) -> str:
+        return (self.opening + line).ljust(self.width) if line else line
+
+
+def _told(told: re.Match[str], above: list[str]) -> list[str]:
+    """The lines that a note stands for; none where too few are shown `above` for it to repeat."""
+    again, period, blank = told.groups()
+    if blank:
+        return [""] * int(blank)
+    block = above[-(1 if period == "one" else int(period)) :]
+    if len(block) < (1 if period == "one" else int(period)):
+        return []
+    return (block * (int(again) // len(block) + 1))[: int(again)]
 
 
 def _range(gap: re.Match[str], at: int) -> tuple[int, int]:
@@ -207,13 +296,27 @@ class _Scan:
 
 
 def _check_json(original: str, body: str) -> list[str]:
-    original, body = _without_tail(original, body)
+    original, body = _without_ends(original, body)
     own, shown = tree(original), tree(body)
     if own is None or shown is None:
         return ["the shortened text does not parse" if own else "the original is not JSON"]
-    judge = _Judge(notes_for(original, body), *_json_notes(original, body))
+    key, element, named = _json_notes(original, body)
+    judge = _Judge(notes_for(original, body), key, element)
     with _room_for_depth():
-        return [fault for fault in [judge.box(shown, own, "$")] if fault]
+        return [fault for fault in [judge.box(_untabled(shown, named), own, "$")] if fault]
+
+
+def _without_ends(original: str, body: str) -> tuple[str, str]:
+    """Both without the first and last lines that they share, where it takes that for the original to be JSON."""
+    at = 0
+    while True:
+        own, shown = _without_tail(original[at:], body[at:])
+        if tree(own) is not None:
+            return own, shown
+        end = original.find("\n", at) + 1
+        if not end or original[:end] != body[:end]:
+            return original, body
+        at = end
 
 
 def _without_tail(original: str, body: str) -> tuple[str, str]:
@@ -238,14 +341,52 @@ def _room_for_depth() -> Iterator[None]:
         sys.setrecursionlimit(limit)
 
 
-def _json_notes(original: str, body: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """How a key and an element look that only say how much is hidden."""
+def _json_notes(original: str, body: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    """How a key and an element look that only say how much is hidden, and the keys of a table."""
     tag, blank = "", ""
     original = original.replace("\\u2026", "…")
     if '"…' in original:
         tags = {t for t in re.findall(r'"…(#[0-9a-f]{4,64})', body) if '"…' + t not in original}
         tag, blank = f"(?:{'|'.join(sorted(tags)) or '(?!)'})", " "
-    return re.compile(rf'"…{tag}"'), re.compile(rf'"…{tag}{blank}(\d+)"')
+    return (
+        re.compile(rf'"…{tag}"'),
+        re.compile(rf'"…{tag}{blank}(\d+)"'),
+        re.compile(rf'"…{tag}{blank}(columns|rows)"'),
+    )
+
+
+def _untabled(box: Box, named: re.Pattern[str]) -> Box:
+    """With the records of tables: `{"…columns":[…],"…rows":[[…],…]}`, or `{"…columns":[…]}` and rows."""
+    if not box.closer and box.members:
+        columns = _table(box.members[0][1], named)
+        if len(columns) == 1:
+            return Box("", [("", _record(columns[0], row, named)) for _, row in box.members[1:]])
+    table = _table(box, named)
+    if len(table) == 2:
+        return Box("]", [("", _record(table[0], row, named)) for _, row in table[1].members])
+    return Box(box.closer, [(name, _inside(value, named)) for name, value in box.members])
+
+
+def _inside(node: Node, named: re.Pattern[str]) -> Node:
+    return _untabled(node, named) if isinstance(node, Box) else node
+
+
+def _table(node: Node, named: re.Pattern[str]) -> list[Box]:
+    """The columns of a table and, where they are in it, its rows; nothing where it is none."""
+    if not isinstance(node, Box) or node.closer != "}":
+        return []
+    found = [named.fullmatch(name) for name, _ in node.members]
+    arrays = [value for _, value in node.members if isinstance(value, Box) and value.closer == "]"]
+    names = [match.group(1) for match in found if match]
+    return arrays if names == ["columns", "rows"][: len(found)] and len(arrays) == len(names) else []
+
+
+def _record(columns: Box, row: Node, named: re.Pattern[str]) -> Node:
+    """The record that a row stands for; the row itself where it has too many or too few values."""
+    if not isinstance(row, Box) or len(row.members) != len(columns.members):
+        return row
+    pairs = zip(columns.members, row.members, strict=True)
+    return Box("}", [(str(name), _inside(value, named)) for (_, name), (_, value) in pairs])
 
 
 @dataclass(frozen=True, slots=True)

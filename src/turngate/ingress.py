@@ -164,7 +164,7 @@ def render(id_: str, tool: str, size_bytes: int, short: Shortened, *, redacted: 
 
 def _hint(short: Shortened, size_bytes: int) -> str:
     """How to ask for what is hidden, where that is much: by the widest range of lines, or by path."""
-    if size_bytes - len(short.text) < HINT_LEAST_BYTES:
+    if short.exact or size_bytes - len(short.text) < HINT_LEAST_BYTES:
         return ""
     if short.unit != "lines":
         return "; ask by path or query"

@@ -74,7 +74,7 @@ def test_a_text_with_nothing_to_win_is_left_alone():
 
 @pytest.mark.parametrize("tail", ["\n[exit code: 1]", "\n\nexited C:\\dir\n", "  \n"])
 def test_what_a_host_adds_after_a_value_is_shown_whole(tail):
-    result = shorten(json.dumps(records(100), indent=1) + tail)
+    result = shorten(json.dumps(records(400), indent=1) + tail)
     assert result.kind == "json"
     assert result.text.endswith(tail if tail.strip() else "]")
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
 from turngate.compress.call import Doc
+from turngate.compress.exact import MOST_SHARE, forms, repeats
 from turngate.compress.notes import Notes
 from turngate.compress.result import of
-from turngate.compress.score import Aim, Bonus, score
+from turngate.compress.score import Aim, Bonus, Scores, score
 from turngate.compress.select import select
 from turngate.compress.units import Units, units_of
 from turngate.tokens import estimate
@@ -41,6 +43,8 @@ class Shown:
     unit: str = "lines"
     #: The completeness of a text inside this one, or of lines shown in part; empty when there is neither.
     within: str = ""
+    #: Nothing is hidden: `text` says all, as it is read or with an inverse.
+    exact: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +67,49 @@ def shorten_lines(doc: Doc, ways: Ways = PLAIN) -> Shown:
     units = units_of(doc.data, ways.breaks)
     call = doc.call
     whole = sum(units.tokens)
-    if _is_enough(doc, whole):
-        return show(units, list(range(len(units.rows))), doc.notes)
     budget = call.curve.tokens(whole) if doc.budget_tokens is None else doc.budget_tokens
+    again = repeats.find(units.whole)
+    exact = _exact(doc, units, again, whole, budget)
+    if exact is not None:
+        return Shown(exact, units.line_count, units.line_count, (), exact=True)
     aim = Aim(budget, failed=bool(call.failed), mentioned=call.asked, places=ways.places)
-    kept = select(score(units, aim, ways.bonus), units.tokens, budget)
+    scores = score(units, aim, ways.bonus)
+    _pool(scores, units, again)
+    kept = select(scores, units.tokens, budget)
     return show(units, _bridge(units, kept, BRIDGE_BUDGET_SHARE * budget), doc.notes)
 
 
-def _is_enough(doc: Doc, whole_tokens: float) -> bool:
-    """Whether what a terminal leaves, which is all there is to read, is short enough with nothing hidden."""
-    if doc.budget_tokens is not None or len(doc.data) > EXACT_MOST_SHARE * len(doc.text):
-        return False
-    return whole_tokens <= doc.call.curve.tokens(estimate(doc.text))
+def _exact(
+    doc: Doc, units: Units, again: list[repeats.Repeat], whole_tokens: float, budget_tokens: float
+) -> str | None:
+    """The whole in a form that is short enough; None where there is none.
+
+    Where a good part of the text was control sequences, what a terminal leaves is all there is to read, and
+    the budget is that of the text as it came.
+    """
+    if doc.budget_tokens is None and len(doc.data) <= EXACT_MOST_SHARE * len(doc.text):
+        budget_tokens = doc.call.curve.tokens(estimate(doc.text))
+        if whole_tokens <= budget_tokens:
+            return b"\n".join(units.whole).decode("utf-8", "surrogatepass")
+    return forms.fitting(units, again, whole_tokens, min(budget_tokens, MOST_SHARE * whole_tokens), doc.notes)
+
+
+def _pool(scores: Scores, units: Units, again: list[repeats.Repeat]) -> None:
+    """To lines that repeat those above, no worth; to those above, the most that any of their turns is worth.
+
+    A note tells the repetition where the lines above are shown.
+    """
+    total = scores.total
+    for repeat in again:
+        block, start, end = map(units.first_of, (repeat.start - repeat.period, repeat.start, repeat.end))
+        size = start - block
+        for offset in range(size):
+            total[block + offset] = max(total[block + offset : end : size])
+        if not scores.findings.isdisjoint(range(start, end)):
+            found = {block + (at - start) % size for at in range(start, end) if at in scores.findings}
+            scores.findings.update(found)
+            scores.findings.difference_update(range(start, end))
+        total[start:end] = [0.0] * (end - start)
 
 
 def show(units: Units, kept: list[int], notes: Notes) -> Shown:
@@ -83,16 +117,36 @@ def show(units: Units, kept: list[int], notes: Notes) -> Shown:
     shown = kept if units.lines is None else sorted({units.lines[index] for index in kept})
     hidden = _gaps(shown, units.line_count)
     texts = _lines(units, kept, notes)
-    sampled = _sample_gap(units, hidden)
-    gap_before = {last: (first, last) for first, last in hidden}
+    note_before = {last: note for (_, last), note in _notes(units, hidden, _parted(units, kept), notes)}
     out: list[str] = []
     for line, text in zip(shown, texts, strict=True):
-        if line in gap_before:
-            out.append(_note(gap_before[line], notes, sampled))
+        if line in note_before:
+            out.append(note_before[line])
         out.append(text)
     if hidden and hidden[-1][1] == units.line_count:
-        out.append(_note(hidden[-1], notes, sampled))
+        out.append(note_before[units.line_count])
     return Shown("\n".join(out), len(shown), units.line_count, hidden, within=_within(units, kept))
+
+
+def _notes(
+    units: Units, hidden: tuple[tuple[int, int], ...], parted: set[int], notes: Notes
+) -> Iterator[tuple[tuple[int, int], str]]:
+    """Each gap with its note, or two: of what is told exactly, and of what is hidden."""
+    told = repeats.told(units.whole, hidden, parted, notes)
+    left = tuple((told[gap[0]][0] + 1 if gap[0] in told else gap[0], gap[1]) for gap in hidden)
+    sampled = _sample_gap(units, tuple(gap for gap in left if gap[0] <= gap[1]))
+    for gap, rest in zip(hidden, left, strict=True):
+        exact = told[gap[0]][1] if gap[0] in told else ""
+        note = _note(rest, notes, sampled) if rest[0] <= rest[1] else ""
+        yield gap, f"{exact}\n{note}" if exact and note else exact or note
+
+
+def _parted(units: Units, kept: list[int]) -> set[int]:
+    """The lines that are shown only in part."""
+    if units.lines is None:
+        return set()
+    every, shown = Counter(units.lines), Counter(units.lines[index] for index in kept)
+    return {line for line, count in shown.items() if count < every[line]}
 
 
 def _within(units: Units, kept: list[int]) -> str:

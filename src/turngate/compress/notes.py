@@ -16,6 +16,7 @@ RANGE_LEAST_LINES = 20
 _TAG_DIGITS = 4
 #: How the sign of our notes may be spelled in JSON; a reader that parses it can't tell the spellings apart.
 _ESCAPED_DOTS = "\\u2026"
+_INDENTS = {" ": "blanks", "\t": "tabs"}
 
 
 def tag_for(text: str, opening: str = OPEN) -> str:
@@ -51,4 +52,32 @@ class Notes:
 
     def inside(self, count: int) -> str:
         """`count` characters of a line or string are hidden."""
-        return f"{OPEN}{self.tag}{' ' if self.tag else ''}{count}]"
+        return self._line(f"{count}")
+
+    def again(self, count: int, period: int) -> str:
+        """`count` lines follow that are the last `period` lines in turn, again and again."""
+        verb = " repeats" if count == 1 else "s repeat"
+        return self._line(f"{count} more line{verb} the {'one' if period == 1 else period} above")
+
+    def blank(self, count: int) -> str:
+        """`count` empty lines follow."""
+        return self._line(f"{count} blank lines")
+
+    def opening(self, opening: str) -> str:
+        """Each line from here on (but empty ones) begins with `opening`, which is left out."""
+        indent = _INDENTS.get(opening[0], "") if opening.count(opening[0]) == len(opening) else ""
+        if indent:
+            return self._line(f"each line is indented by {len(opening)} {indent} more")
+        return self._line(f"each line begins: {opening}")
+
+    def filled(self, columns: int) -> str:
+        """Each line from here on (but empty ones) is filled up with blanks, which are left out."""
+        return self._line(f"each line is filled with blanks to {columns} columns")
+
+    def body(self, line: str) -> str:
+        """What a note of this result says, with its last bracket; empty for any other line."""
+        opening = OPEN + self.tag
+        return line[len(opening) :] if line.startswith(opening) else ""
+
+    def _line(self, body: str) -> str:
+        return f"{OPEN}{self.tag}{' ' if self.tag else ''}{body}]"

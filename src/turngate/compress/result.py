@@ -21,6 +21,8 @@ class Shortened:
     hidden: tuple[tuple[int, int], ...] = ()
     #: One line for the marker: what is shown of what.
     preview: str = ""
+    #: Nothing is hidden: the text is the original in another form from which it comes back.
+    exact: bool = False
     #: Empty when shortened; else why not ("small", "view", "no gain", "fault").
     reason: str = ""
     #: The format within the kind ("pytest", "git-log", "csv"), where that is sure.

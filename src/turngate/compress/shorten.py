@@ -99,5 +99,13 @@ def _checked(text: str, kind: str, shown: Shown) -> Shortened:
         total=shown.total,
         unit=shown.unit,
         hidden=shown.hidden,
-        preview=f"{of(shown.kept, shown.total, shown.unit)}{', ' if shown.within else ''}{shown.within}",
+        preview=_preview(shown),
+        exact=shown.exact,
     )
+
+
+def _preview(shown: Shown) -> str:
+    """One line that says how much is shown."""
+    if shown.exact:
+        return f"all {shown.total:,} {shown.unit}, exact"
+    return ", ".join(filter(None, (of(shown.kept, shown.total, shown.unit), shown.within)))

@@ -7,6 +7,7 @@ tenth of doing it line by line.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -38,12 +39,21 @@ class Units:
     blob: bytes
     #: The 0-based line that each unit is of; None when every unit is a whole line.
     lines: list[int] | None
-    #: How many lines there are.
-    line_count: int
+    #: The bytes of each line.
+    whole: list[bytes]
+
+    @property
+    def line_count(self) -> int:
+        """How many lines there are."""
+        return len(self.whole)
 
     def line_of(self, index: int) -> int:
         """The 0-based line of unit `index`."""
         return index if self.lines is None else self.lines[index]
+
+    def first_of(self, line: int) -> int:
+        """The index of the first unit of the 0-based `line`, or of the first one behind it."""
+        return line if self.lines is None else bisect_left(self.lines, line)
 
     @cached_property
     def tokens(self) -> list[float]:
@@ -71,7 +81,7 @@ def whole_lines(data: bytes) -> Units:
     if len(rows) > 1 and not rows[-1]:
         rows.pop()
         data = data[:-1]
-    return Units(rows, data, None, len(rows))
+    return Units(rows, data, None, rows)
 
 
 def units_of(data: bytes, breaks: re.Pattern[bytes] | None = None) -> Units:
@@ -86,7 +96,7 @@ def units_of(data: bytes, breaks: re.Pattern[bytes] | None = None) -> Units:
         pieces = [row] if len(row) <= LONG_LINE_BYTES else _pieces(row, breaks)
         units += pieces
         lines += [number] * len(pieces)
-    return Units(units, b"\n".join(units), lines, len(rows))
+    return Units(units, b"\n".join(units), lines, rows)
 
 
 def _pieces(row: bytes, breaks: re.Pattern[bytes] | None) -> list[bytes]:

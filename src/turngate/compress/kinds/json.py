@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from turngate.compress import jsonshow
 from turngate.compress.call import Doc, Sample
+from turngate.compress.exact import MOST_SHARE, records
 from turngate.compress.leafpick import kept_before, pick
 from turngate.compress.leafscore import leaf_tokens, score_leaves
 from turngate.compress.leaves import Leaves, TooDeepError, leaves_of
@@ -69,17 +70,23 @@ def _json_lines(text: str) -> Parsed | None:
 def _shorten_value(doc: Doc, parsed: Parsed, leaves: Leaves, inner: Inner, *, lines: bool) -> Shown:
     value, spelling = parsed.value, parsed.spelling
     tokens = leaf_tokens(leaves)
-    budget = doc.call.curve.tokens(estimate(doc.text))
+    whole = estimate(doc.text)
+    budget = doc.call.curve.tokens(whole)
+    tag = tag_for(doc.text, jsonshow.OPEN)
+    total = len(leaves.spelled)
+    own = doc.text[: len(doc.text) - len(parsed.tail)]
+    most = min(budget, MOST_SHARE * whole)
+    exact = records.fitting(own, records.Found(parsed, leaves, tokens, tag, lines), most)
+    if exact is not None:
+        return Shown(exact, total, total, (), unit="values", exact=True)
     replaced, within = _wrapped(leaves, spelling, tokens, budget, inner)
     if replaced:
         left = budget - sum(map(estimate, replaced.values()))
         budget = max(left, (1.0 - WRAPPED_BUDGET_SHARE) * budget)
     kept = _choose(doc, leaves, tokens, BUDGET_FACTOR * budget, set(replaced))
-    tag = tag_for(doc.text, jsonshow.OPEN)
     before = kept_before(kept, len(leaves.spelled))
     out = jsonshow.Writer(spelling, doc.notes, tag, before, leaves.sizes, replaced)
     text = out.records(value) if lines else out.write(value, 0)
-    total = len(leaves.spelled)
     return Shown(text, len(kept), total, _ranges(kept, total), unit="values", within=within)
 
 
