@@ -307,7 +307,7 @@ def _check_json(original: str, body: str) -> list[str]:
 
 
 def _without_ends(original: str, body: str) -> tuple[str, str]:
-    """Both without the first and last lines that they share, where it takes that for the original to be JSON."""
+    """Both without the first and last lines that they share, where only that makes the original JSON."""
     at = 0
     while True:
         own, shown = _without_tail(original[at:], body[at:])

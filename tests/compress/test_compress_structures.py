@@ -6,6 +6,7 @@ import random
 
 import pytest
 from bench import faithful
+from texts import log, records, wrapped
 
 from turngate.compress import shorten
 
@@ -89,3 +90,110 @@ def test_of_a_listing_of_tools_every_name_and_description_is_in_view(listing):
     shown = shortened(listing(tools)).text
     assert [t["name"] for t in tools if f'"{t["name"]}"' not in shown] == []
     assert [t["name"] for t in tools if t["description"] not in shown] == []
+
+
+HEADS = {
+    "a package manager's": "npm warn config production Use `--omit=dev` instead.\n\n> demo@1.0.0 list\n",
+    "a response's": "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\netag: [3]\r\n\r\n",
+    "a log line": "[notice] 08:00:00 {asked} in 3 ms\n",
+}
+VALUES = {
+    "minified": json.dumps,
+    "indented": lambda rows: json.dumps(rows, indent=1),
+    "lines": lambda rows: "\n".join(map(json.dumps, rows)),
+}
+
+
+@pytest.mark.parametrize("head", HEADS.values(), ids=HEADS)
+@pytest.mark.parametrize("write", VALUES.values(), ids=VALUES)
+def test_what_a_tool_prints_before_a_value_is_shown_whole(head, write):
+    result = shortened(head + write(records(300)))
+    assert result.kind == "json"
+    assert result.text.startswith(head)
+    assert all(map(json.loads, filter(None, result.text[len(head) :].split("\n"))))
+
+
+def test_a_value_after_much_text_is_a_part_of_the_text():
+    head = "\n".join(log(40))
+    assert shortened(f"{head}\n{json.dumps(records(300))}").kind != "json"
+
+
+def table(rows: int) -> list[str]:
+    return ["id,name,city,score", *(f"{n},name{n * 31},city{n % 5},{n * 7 % 101}" for n in range(rows))]
+
+
+def diff_of(lines: int) -> list[str]:
+    head = ["diff --git a/x.py b/x.py", "--- a/x.py", "+++ b/x.py", f"@@ -1,0 +1,{lines} @@"]
+    return [*head, *(f"+line {n} of the new text about {n * 7919}" for n in range(lines))]
+
+
+JOINS = {
+    "commands": "$ cat {}",
+    "files": "==> {} <==",
+    "steps": "=== step {} ===",
+}
+
+
+@pytest.mark.parametrize("header", JOINS.values(), ids=JOINS)
+def test_each_part_of_a_mixed_output_is_chosen_from_as_what_it_is(header):
+    rows = table(400)
+    rows[207] = "206,name6386,city1,99999"
+    added = diff_of(300)
+    noise = log(900)
+    noise[411] = noise[411].replace("copied", "ERROR lost")
+    names = [header.format(name) for name in ("noise.log", "scores.csv", "change.diff")]
+    result = shortened("\n".join([names[0], *noise, names[1], *rows, names[2], *added]))
+    assert result.kind == "mixed"
+    shown = result.text.split("\n")
+    assert [line for line in names if line not in shown] == []
+    assert {rows[0], rows[207], added[0], added[4], added[-1], noise[411]} <= set(shown)
+    hidden = sum(last - first + 1 for first, last in result.hidden)
+    assert hidden + result.kept == result.total == len(noise) + len(rows) + len(added) + 3
+
+
+def test_a_diff_amid_a_log_is_a_part_without_a_header():
+    added = diff_of(300)
+    result = shortened("\n".join([*log(300), *added, "Applied.", *log(300)]))
+    assert result.kind == "mixed"
+    assert {added[0], added[3], added[4], added[-1], "Applied."} <= set(result.text.split("\n"))
+
+
+ONE_PIECE = {
+    "a commit with its patch": "\n".join(
+        ["commit 0a1b2c3d", "Author: A <a@b>", "", "    Say more.", "", *diff_of(300)]
+    ),
+    "a report with rules": "\n".join(
+        line for n in range(9) for line in (f"=== step {n} ===", *log(60, "step {m} {s} "))
+    ),
+    "a page with a rule": "\n".join(
+        ["# Title", *(f"## Part {n}\n\n- a [b](c{n})\n" for n in range(90)), "=== a ==="]
+    ),
+}
+
+
+@pytest.mark.parametrize("text", ONE_PIECE.values(), ids=ONE_PIECE)
+def test_a_text_of_one_piece_is_not_taken_apart(text):
+    assert shortened(text).kind != "mixed"
+
+
+def test_a_wrapped_output_of_several_commands_is_taken_apart_too():
+    output = "\n".join(["$ git diff", *diff_of(300), "$ cat scores.csv", *table(300)])
+    shown = json.loads(shortened(wrapped(output, 0)).text)["output"].split("\n")
+    assert {"$ git diff", "$ cat scores.csv", table(1)[0], diff_of(300)[-1]} <= set(shown)
+
+
+JUNIT = '<testcase classname="tests.{0}" name="test_{0}_{1}" time="0.0{1}" />'
+
+
+@pytest.mark.parametrize("join", ["", "\n  "], ids=["one line", "a line each"])
+def test_the_failures_of_a_report_in_xml_are_in_view(join):
+    cases = [JUNIT.format("gklmnoprst"[n % 10] * 4, n) for n in range(500)]
+    cases[307] = (
+        '<testcase classname="tests.ledger" name="test_sums" time="0.07"><failure '
+        'message="AssertionError: 3 is not 4">tests/ledger.py:41</failure></testcase>'
+    )
+    suite = '<testsuite name="all" errors="0" failures="1" skipped="0" tests="500">'
+    shown = shortened(join.join(['<?xml version="1.0"?>', suite, *cases, "</testsuite>"])).text
+    assert 'failures="1"' in shown
+    assert 'name="test_sums"' in shown
+    assert 'message="AssertionError: 3 is not 4"' in shown

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -47,6 +47,10 @@ class Shown:
     exact: bool = False
 
 
+#: From a text, its units, their repetitions and a budget of tokens: the indices of those to show, ascending.
+Chooser = Callable[[Doc, Units, list[repeats.Repeat], float], list[int]]
+
+
 @dataclass(frozen=True, slots=True)
 class Ways:
     """How a kind wants its lines handled."""
@@ -57,6 +61,8 @@ class Ways:
     breaks: re.Pattern[bytes] | None = None
     #: See `Aim.places`.
     places: bool = True
+    #: Chooses the units to show within a budget of tokens, instead of `best`.
+    choose: Chooser | None = None
 
 
 PLAIN = Ways()
@@ -72,11 +78,19 @@ def shorten_lines(doc: Doc, ways: Ways = PLAIN) -> Shown:
     exact = _exact(doc, units, again, whole, budget)
     if exact is not None:
         return Shown(exact, units.line_count, units.line_count, (), exact=True)
-    aim = Aim(budget, failed=bool(call.failed), mentioned=call.asked, places=ways.places)
+    kept = ways.choose(doc, units, again, budget) if ways.choose else best(doc, units, again, budget, ways)
+    return show(units, _bridge(units, kept, BRIDGE_BUDGET_SHARE * budget), doc.notes)
+
+
+def best(
+    doc: Doc, units: Units, again: list[repeats.Repeat], budget_tokens: float, ways: Ways = PLAIN
+) -> list[int]:
+    """The indices of the units that tell most within a budget, ascending."""
+    call = doc.call
+    aim = Aim(budget_tokens, failed=bool(call.failed), mentioned=call.asked, places=ways.places)
     scores = score(units, aim, ways.bonus)
     _pool(scores, units, again)
-    kept = select(scores, units.tokens, budget)
-    return show(units, _bridge(units, kept, BRIDGE_BUDGET_SHARE * budget), doc.notes)
+    return select(scores, units.tokens, budget_tokens)
 
 
 def _exact(

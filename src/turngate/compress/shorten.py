@@ -8,7 +8,7 @@ from typing import Any
 
 from turngate.compress.budget import LEAST_SAVED_TOKENS, MOST_SHOWN_SHARE
 from turngate.compress.call import Call, Doc, call_of, sample_of
-from turngate.compress.kinds import format_of, recognise, view
+from turngate.compress.kinds import format_of, mixed, recognise, view
 from turngate.compress.kinds import json as json_kind
 from turngate.compress.lines import Shown
 from turngate.compress.notes import Notes, tag_for
@@ -65,6 +65,9 @@ def _shorten(text: str, call: Call, factors: Mapping[str, float]) -> Shortened:
         echo = view.shorten_echo(doc) if view.is_edit(call) else None
         return _checked(text, "edit", echo) if echo else unchanged(text, "view", "view")
     found = recognise(sample)
+    parts = mixed.parts_of(data, found.name, recognise)
+    if parts:
+        return _checked(text, "mixed", mixed.shorten(_with(doc, factors, "mixed"), parts))
     result = _checked(text, found.name, found.kind.shorten(_with(doc, factors, found.name)))
     return replace(result, format=found.format)
 
@@ -80,7 +83,9 @@ def _inner(text: str, budget_tokens: float, call: Call) -> Shown:
     """A text that stood inside another, as what it is."""
     data = resolve(text.encode("utf-8", "surrogatepass"))
     doc = Doc(text=text, data=data, call=call, notes=Notes(tag_for(text)), budget_tokens=budget_tokens)
-    return recognise(sample_of(data, call)).kind.shorten(doc)
+    found = recognise(sample_of(data, call))
+    parts = mixed.parts_of(data, found.name, recognise)
+    return mixed.shorten(doc, parts) if parts else found.kind.shorten(doc)
 
 
 def _checked(text: str, kind: str, shown: Shown) -> Shortened:

@@ -43,8 +43,7 @@ def recognise(sample: Sample) -> float:
 
 def shorten(doc: Doc) -> Shown:
     """The lines of a page, long ones cut before block tags."""
-    bonus = None if _XML.match(doc.data) else _bonus
-    return shorten_lines(doc, Ways(bonus=bonus, breaks=_BLOCK, places=False))
+    return shorten_lines(doc, XML_WAYS if _XML.match(doc.data) else WAYS)
 
 
 def _bonus(units: Units, total: list[float]) -> None:
@@ -60,3 +59,7 @@ def _bonus(units: Units, total: list[float]) -> None:
         elif b"<" in row and not _TEXT.search(row):
             total[index] += NO_TEXT
         in_code = (in_code or opens) and not closes
+
+
+WAYS = Ways(bonus=_bonus, breaks=_BLOCK, places=False)
+XML_WAYS = Ways(breaks=_BLOCK, places=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -25,8 +26,12 @@ WRAPPED_BUDGET_SHARE = 0.7
 WRAPPED_LEAST_TOKENS = 150.0
 #: Leaves are spelled minified, so that a budget buys more of them.
 BUDGET_FACTOR = 1.2
-#: Text after a value is shown whole, up to this length; with more of it the whole is no JSON.
-TAIL_MOST_CHARS = 1_000
+#: Text before and after a value is shown whole, up to these lengths; with more of it the whole is no JSON.
+HEAD_MOST_CHARS, TAIL_MOST_CHARS = 1_000, 1_000
+#: A line that begins like an object or an array, and not like a time or a level in brackets.
+_OPENS = re.compile(r"^[ \t]*(?:\{[ \t\r]*(?:[\"}]|$)|\[[ \t\r]*(?:[\"{\[\]]|$))", re.MULTILINE)
+#: A text that begins with a level or a name in brackets.
+_LABEL = re.compile(r"\s*\[(?!true\b|false\b|null\b|NaN\b|Infinity\b)[A-Za-z]")
 #: What a string costs that loses its middle.
 LONG_STRING_TOKENS = 0.25 * jsonshow.LONG_STRING_CHARS
 #: Shortens the text of one wrapped string within a budget.
@@ -34,12 +39,24 @@ Inner = Callable[[str, float], Shown]
 
 
 def recognise(sample: Sample) -> float:
-    """Whether the text begins like an object or an array; parsing tells the rest."""
-    return 0.95 if sample.head.lstrip()[:1] in {"{", "["} else 0.0
+    """Whether the text begins like an object or an array, if after some lines; parsing tells the rest."""
+    return 0.95 if _start(sample.head) >= 0 else 0.0
+
+
+def _start(text: str) -> int:
+    """Where a value may begin: at once, or after the lines that a tool prints first; -1 for nowhere."""
+    if text.lstrip()[:1] in {"{", "["} and not _LABEL.match(text):
+        return 0
+    found = _OPENS.search(text, 0, HEAD_MOST_CHARS)
+    return found.start() if found else -1
 
 
 def shorten(doc: Doc, inner: Inner) -> Shown | None:
     """The value with its most telling leaves; None when the text isn't JSON after all."""
+    start = _start(doc.text)
+    if start > 0:
+        shown = shorten(replace(doc, text=doc.text[start:]), inner)
+        return replace(shown, text=doc.text[:start] + shown.text) if shown else None
     parsed = parse(doc.text)
     lines = None if parsed and not parsed.tail.strip() else _json_lines(doc.text)
     found = lines or parsed

@@ -8,4 +8,7 @@ from turngate.compress.lines import Shown, Ways, shorten_lines
 
 def shorten(doc: Doc) -> Shown:
     """The hits: since every line names a place, a place says nothing."""
-    return shorten_lines(doc, Ways(places=False))
+    return shorten_lines(doc, WAYS)
+
+
+WAYS = Ways(places=False)
