@@ -6,7 +6,9 @@ import random
 
 import pytest
 from bench import faithful
-from texts import log, records, wrapped
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from texts import json_lines, json_texts, log, long_texts, records, wrapped
 
 from turngate.compress import shorten
 
@@ -156,6 +158,30 @@ def test_a_diff_amid_a_log_is_a_part_without_a_header():
     result = shortened("\n".join([*log(300), *added, "Applied.", *log(300)]))
     assert result.kind == "mixed"
     assert {added[0], added[3], added[4], added[-1], "Applied."} <= set(result.text.split("\n"))
+
+
+_headers = st.sampled_from(
+    ["$ make", "==> a.txt <==", "=== b ===", "--- c ---", "### d ###", "commit 0a1b", "", "[x] y"]
+)
+_bodies = st.one_of(
+    long_texts,
+    json_texts,
+    json_lines,
+    st.integers(1, 90).map(lambda n: "\n".join(diff_of(n))),
+    st.integers(1, 90).map(lambda n: "\n".join(table(n))),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.tuples(_headers, _bodies), min_size=1, max_size=6), st.sampled_from(["\n", "\r\n", "\n\n"])
+)
+def test_whatever_stands_together_in_a_text_what_is_shown_of_it_is_true(parts, end):
+    text = end.join(f"{header}{end}{body}" for header, body in parts)
+    result = shorten(text, least_chars=0)
+    assert not result.reason.startswith("fault"), result.reason
+    if result.changed:
+        assert faithful.check(text, result.text, kind=result.kind) == []
 
 
 ONE_PIECE = {
