@@ -18,14 +18,13 @@ from turngate.tokens import estimate
 
 #: Fewer records are clearer as they are.
 LEAST_RECORDS = 8
-#: Keys hardly ever take more of a text.
-KEYS_MOST_SHARE = 0.6
+#: What an indented line costs more than it would without, and a blank between marks. As fitted on recorded
+#: outputs, what is estimated so is true within this share.
+LINE_TOKENS, BLANK_TOKENS, DOUBT = 3.0, 1.2, 0.15
 #: Tables must be so much shorter than the records themselves, which are easier to read.
 TABLES_MOST_SHARE = 0.9
 #: What the marks around a key cost.
 KEY_TOKENS = 1.2
-#: What is estimated beforehand may be so much too high.
-DOUBT = 1.05
 _OPEN = "…"
 #: A string, or what stands between strings and blanks.
 _TOKEN = re.compile(r'"(?:[^"\\]+|\\.)*"|[^ \t\r\n"]+', re.DOTALL)
@@ -37,6 +36,8 @@ class Found:
 
     parsed: Parsed
     leaves: Leaves
+    #: An estimate for the text.
+    whole_tokens: float
     #: What each leaf costs with its key.
     tokens: list[float]
     #: Marks what isn't the original's own.
@@ -46,15 +47,8 @@ class Found:
 
 
 def fitting(text: str, found: Found, budget_tokens: float) -> str | None:
-    """All of the JSON `text` within the budget: minified, or with tables; None where neither suffices.
-
-    Costs little where it is clear beforehand that it can't: without a look at strings and marks.
-    """
-    squeezed = estimate(text if found.lines else "".join(map(str.strip, text.split("\n"))))
-    if squeezed * (1.0 - KEYS_MOST_SHARE) > budget_tokens:
-        return None
-    least = squeezed * (1.0 - _key_share(found.leaves, found.tokens))
-    if least > DOUBT * budget_tokens:
+    """All of the JSON `text` within the budget: with tables, or minified; None where neither suffices."""
+    if _least_share(text, found) * found.whole_tokens > budget_tokens:
         return None
     rows = [minified(row) for row in text.split("\n") if row.strip()] if found.lines else [minified(text)]
     short = "\n".join(rows)
@@ -63,6 +57,15 @@ def fitting(text: str, found: Found, budget_tokens: float) -> str | None:
     if form is not None and estimate(form) <= min(budget_tokens, TABLES_MOST_SHARE * cost):
         return form if unfold(form, found.tag, lines=found.lines) == short else None
     return short if cost <= budget_tokens and _same(short, found) else None
+
+
+def _least_share(text: str, found: Found) -> float:
+    """About the least share of the text's tokens that an exact form may take, by a few counts."""
+    blanks = 0.0
+    if not found.lines:
+        blanks = LINE_TOKENS * text.count("\n") + BLANK_TOKENS * (text.count('": ') + text.count(", "))
+    keys = _key_share(found.leaves, found.tokens) if found.leaves.records > LEAST_RECORDS else 0.0
+    return (1.0 - DOUBT) * (1.0 - blanks / found.whole_tokens) * (1.0 - keys)
 
 
 def minified(text: str) -> str:

@@ -93,7 +93,7 @@ def _shorten_value(doc: Doc, parsed: Parsed, leaves: Leaves, inner: Inner, *, li
     total = len(leaves.spelled)
     own = doc.text[: len(doc.text) - len(parsed.tail)]
     most = min(budget, MOST_SHARE * whole)
-    exact = records.fitting(own, records.Found(parsed, leaves, tokens, tag, lines), most)
+    exact = records.fitting(own, records.Found(parsed, leaves, whole, tokens, tag, lines), most)
     if exact is not None:
         return Shown(exact, total, total, (), unit="values", exact=True)
     replaced, within = _wrapped(leaves, spelling, tokens, budget, inner)
