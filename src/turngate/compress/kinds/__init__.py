@@ -8,10 +8,10 @@ a row here. The order decides between equals.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from turngate.compress.call import Doc, Sample
-from turngate.compress.kinds import diff, html, log, markdown, search, table, text
+from turngate.compress.kinds import diff, html, log, markdown, search, source, table, text
 from turngate.compress.kinds.telling import Told, tell
 from turngate.compress.lines import Shown
 
@@ -29,6 +29,7 @@ class Kind:
 KINDS: tuple[Kind, ...] = (
     Kind("diff", diff.shorten, diff.recognise),
     Kind("html", html.shorten, html.recognise),
+    Kind("source", source.shorten, source.recognise),
     Kind("trace", text.shorten),
     Kind("log", text.shorten, log.recognise),
     Kind("table", table.shorten, table.recognise),
@@ -41,6 +42,8 @@ KINDS: tuple[Kind, ...] = (
 GENERAL = Kind("text", text.shorten)
 GENERAL_CONFIDENCE = 0.5
 SURE = 0.9
+#: Where the kind is known, so many lines tell the format.
+FORMAT_LINES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +77,7 @@ def recognise(sample: Sample) -> Found:
 
 def format_of(kind: str, sample: Sample) -> str:
     """The format of a sample whose kind is known."""
-    return tell(sample).format(kind, sample.head)
+    return tell(replace(sample, lines=sample.lines[:FORMAT_LINES])).format(kind, sample.head)
 
 
 def _confidence(kind: Kind, told: Told, sample: Sample) -> float:
