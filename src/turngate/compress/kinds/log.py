@@ -14,7 +14,7 @@ _TIME = b"00:00:00"
 def recognise(sample: Sample) -> float:
     """Most lines hold a time near their start."""
     masked = "\n".join(sample.lines).encode("utf-8", "replace").translate(_DIGITS)
-    least = LEAST_SHARE * len(sample.lines)
+    least = LEAST_SHARE * max(1, len(sample.lines))
     if masked.count(_TIME) < least:
         return 0.0
     near = sum(_TIME in row[:NEAR_START_BYTES] for row in masked.split(b"\n"))

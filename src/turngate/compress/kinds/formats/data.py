@@ -149,6 +149,7 @@ TABLES: tuple[Format, ...] = (
         \s*-+(?:\+-+)+$
         \(\d+ rows?\)$
         """,
+        marks=("-+-",),
         words="psql, pgcli, duckdb",
     ),
     Format(
@@ -220,7 +221,7 @@ STRUCTURED: tuple[Format, ...] = (
         """,
         words=".jsonl, .ndjson, .log, logs",
     ),
-    Format("junit", "html", marks=("<testsuite", "<testcase"), words="junit"),
+    Format("junit", "html", marks=("<testsuite", "<testcase"), words="junit, .xml"),
     Format("html", "html", marks=("<html", "<HTML", "<body", "<div"), words="curl, wget, fetch, .html, .htm"),
     Format("xml", "html", marks=("<?xml", "</"), words=".xml, .svg, .plist"),
     Format("markdown", "markdown", marks=("#",), words=".md, .markdown, readme"),
@@ -259,6 +260,13 @@ GENERAL: tuple[Format, ...] = (
         """,
         behind=r":\d++[:-]",
         words="grep, rg, ag, ack, git grep, search, egrep",
+    ),
+    # A path has no sign but slashes in so long a run.
+    Format(
+        "base64",
+        "text",
+        r"[A-Za-z0-9+](?=[A-Za-z/]*+[\d+])[A-Za-z0-9+/]{59,}={0,2}$",
+        words="base64, .pem, .b64",
     ),
     Format(
         "find", "listing", r"[^\s:;,(){}=<>/]*+/[^\s:;,(){}=<>]*+$", words="find, fd, git ls, glob, locate"
@@ -300,5 +308,4 @@ GENERAL: tuple[Format, ...] = (
         """,
         words=".toml, .ini, .cfg, .conf",
     ),
-    Format("base64", "text", r"[A-Za-z0-9+/]{60,}={0,2}$", words="base64, .pem, .b64"),
 )

@@ -12,7 +12,6 @@ _SUMMARY_COUNT = r"""
 """
 _CODE_FRAME = r"""
     \s+\|(?: |$)
-    \s+\d+ +\|(?: |$)
 """
 _RUST_MESSAGE = r"""
     (?:error|warning)(?:\[[A-Z]\d{4}\])?:\s
@@ -233,7 +232,7 @@ COMPILERS: tuple[Format, ...] = (
         + _CODE_FRAME
         + r"""
         \s+--> \S+:\d+:\d
-        (?:LL|\d+) +\|(?: |$)
+        LL +\|(?: |$)
         \s+(?:= note|= help|note|help):\s
         For more information about this error, try\s
         """,
