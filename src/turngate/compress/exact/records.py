@@ -18,6 +18,8 @@ from turngate.tokens import estimate
 
 #: Fewer records are clearer as they are.
 LEAST_RECORDS = 8
+#: No exact form takes less of a text, but for rare ones that repeat a value all over.
+LEAST_SHARE = 0.25
 #: What an indented line costs more than it would without, and a blank between marks. As fitted on recorded
 #: outputs, what is estimated so is true within this share.
 LINE_TOKENS, BLANK_TOKENS, DOUBT = 3.0, 1.2, 0.15
@@ -48,7 +50,8 @@ class Found:
 
 def fitting(text: str, found: Found, budget_tokens: float) -> str | None:
     """All of the JSON `text` within the budget: with tables, or minified; None where neither suffices."""
-    if _least_share(text, found) * found.whole_tokens > budget_tokens:
+    share = budget_tokens / found.whole_tokens
+    if share < LEAST_SHARE or _least_share(text, found) > share:
         return None
     rows = [minified(row) for row in text.split("\n") if row.strip()] if found.lines else [minified(text)]
     short = "\n".join(rows)
