@@ -283,6 +283,14 @@ def test_what_follows_a_value_is_kept_below_its_table():
 # --- when ---
 
 
+def test_what_a_terminal_takes_away_is_not_called_exact():
+    lines = ["waiting for the server at port 8080"] * 300
+    ended, overwritten = "\r\n".join(lines), "\n".join([*lines, "10 %\r20 %"])
+    assert shorten(ended).exact
+    result = shorten(overwritten)
+    assert (result.exact, result.hidden, result.preview) == (False, (), "301 of 301 lines")
+
+
 def test_an_exact_form_that_takes_more_than_the_budget_is_not_used():
     lines = [f"{n * 104729 % 99991} {n * 31}" for n in range(3_000)]
     result = shorten("\n".join([*lines, *["the very same line"] * 50]))

@@ -43,7 +43,7 @@ class Shown:
     unit: str = "lines"
     #: The completeness of a text inside this one, or of lines shown in part; empty when there is neither.
     within: str = ""
-    #: Nothing is hidden: `text` says all, as it is read or with an inverse.
+    #: `text` is the original in another form, from which it comes back.
     exact: bool = False
 
 
@@ -77,7 +77,7 @@ def shorten_lines(doc: Doc, ways: Ways = PLAIN) -> Shown:
     again = repeats.find(units.whole)
     exact = _exact(doc, units, again, whole, budget)
     if exact is not None:
-        return Shown(exact, units.line_count, units.line_count, (), exact=True)
+        return Shown(exact, units.line_count, units.line_count, (), exact=_is_unresolved(doc))
     kept = ways.choose(doc, units, again, budget) if ways.choose else best(doc, units, again, budget, ways)
     return show(units, _bridge(units, kept, BRIDGE_BUDGET_SHARE * budget), doc.notes)
 
@@ -106,6 +106,12 @@ def _exact(
         if whole_tokens <= budget_tokens:
             return b"\n".join(units.whole).decode("utf-8", "surrogatepass")
     return forms.fitting(units, again, whole_tokens, min(budget_tokens, MOST_SHARE * whole_tokens), doc.notes)
+
+
+def _is_unresolved(doc: Doc) -> bool:
+    """Whether the text held nothing that a terminal takes away, but for how its lines end."""
+    size = len(doc.text.encode("utf-8", "surrogatepass"))
+    return len(doc.data) + doc.text.count("\r\n") == size
 
 
 def _pool(scores: Scores, units: Units, again: list[repeats.Repeat]) -> None:
