@@ -91,3 +91,82 @@ def test_wrapped_output_is_judged_as_text():
     inner = json.dumps("\n".join(SHOWN), ensure_ascii=False)
     assert _json(f'{{"out":{inner},"code":1}}', original) == []
     assert _json(f'{{"out":{inner.replace("4–29", "4–28")},"code":1}}', original)
+
+
+TURNS = [*LINES[:2], *(["wait", "retry"] * 4), "", "", "", *LINES[2:4]]
+TURNS_SHOWN = [
+    *LINES[:2],
+    "wait",
+    "retry",
+    "[…6 more lines repeat the 2 above]",
+    "[…3 blank lines]",
+    *LINES[2:4],
+]
+
+
+@pytest.mark.parametrize(
+    ("true", "untrue"),
+    [
+        ("6 more lines repeat the 2", "5 more lines repeat the 2"),
+        ("6 more lines repeat the 2", "7 more lines repeat the 2"),
+        ("6 more lines repeat the 2", "6 more lines repeat the one"),
+        ("6 more lines repeat the 2", "6 more lines repeat the 4"),
+        ("3 blank lines", "2 blank lines"),
+        ("3 blank lines", "4 blank lines"),
+        ("wait\n", ""),
+    ],
+)
+def test_lines_told_by_a_count_are_judged_by_what_they_are(true, untrue):
+    original, body = "\n".join(TURNS), "\n".join(TURNS_SHOWN)
+    assert faithful.check(original, body, kind="text") == []
+    assert faithful.check(original, body.replace(true, untrue), kind="text")
+
+
+def test_a_repetition_of_lines_that_are_not_shown_is_caught():
+    original = "\n".join(TURNS)
+    body = "\n".join([*LINES[:2], "[…2]", *TURNS_SHOWN[4:]])
+    assert faithful.check(original, body, kind="text")
+
+
+@pytest.mark.parametrize(
+    ("body", "lines"),
+    [
+        ("[…each line begins: a/b.py:]\n1:x\n\n2:y", ["a/b.py:1:x", "", "a/b.py:2:y"]),
+        ("[…each line begins: a/]\nx\n[…each line begins: b/]\nx", ["a/x", "b/x"]),
+        ("[…each line is indented by 3 blanks more]\nx\n y", ["   x", "    y"]),
+        ("[…each line is indented by 2 tabs more]\nx", ["\t\tx"]),
+        ("[…each line is filled with blanks to 5 columns]\nx\n\nyyyyy", ["x    ", "", "yyyyy"]),
+    ],
+)
+def test_what_all_lines_share_is_put_back_before_they_are_judged(body, lines):
+    assert faithful.check("\n".join(lines), body, kind="text") == []
+    for other in ([*lines[:-1], lines[-1] + " "], ["b" + lines[0], *lines[1:]], lines[:-1]):
+        assert faithful.check("\n".join(other), body, kind="text")
+
+
+TABLE = '{"…columns":["id","name"],"…rows":[[0,"n0"],[1,"n1"]]}'
+PAIRS = '[{"id":0,"name":"n0"},{"id":1,"name":"n1"}]'
+
+
+@pytest.mark.parametrize(
+    ("true", "untrue"),
+    [
+        ('"n1"', '"n2"'),
+        ('"id"', '"ID"'),
+        ("[0,", "[0,0,"),
+        (',[1,"n1"]', ""),
+        ("0", "0.0"),
+        ("rows", "lines"),
+    ],
+)
+def test_a_table_is_judged_by_the_records_that_it_stands_for(true, untrue):
+    assert _json(TABLE, PAIRS) == []
+    assert _json(f'{{"a":{TABLE}}}', f'{{"a":{PAIRS}}}') == []
+    assert _json(TABLE.replace(true, untrue), PAIRS)
+
+
+def test_json_lines_may_follow_a_line_with_their_columns():
+    original = PAIRS[1:-1].replace("},{", "}\n{")
+    assert _json('{"…columns":["id","name"]}\n[0,"n0"]\n[1,"n1"]', original) == []
+    assert _json('{"…columns":["id","name"]}\n[0,"n0"]\n[1,"n2"]', original)
+    assert _json('{"…columns":["id","name"]}\n[0,"n0"]', original)
