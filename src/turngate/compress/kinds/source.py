@@ -88,6 +88,8 @@ _OPENING = re.compile(
     ))+""",
     re.DOTALL | re.VERBOSE,
 )
+#: A document quotes code between such lines.
+_FENCE = "\n```"
 _SHEBANG = re.compile(r"#!\s*/\S+")
 
 #: What a head is worth for each unit of its rank (`select`), whatever it costs.
@@ -112,7 +114,7 @@ def recognise(sample: Sample) -> float:
     lines = _behind_opening(sample)
     defining = [_may_define(line) and bool(_DEFINES.match(line)) for line in lines]
     definitions = sum(defining)
-    if not definitions or definitions > MOST_DEFINITIONS_SHARE * len(lines) + 4:
+    if not definitions or _FENCE in sample.head or definitions > MOST_DEFINITIONS_SHARE * len(lines) + 4:
         return 0.0
     named = not SUFFIXES.isdisjoint(sample.words) or bool(_SHEBANG.match(sample.head))
     if definitions < (NAMED_LEAST_DEFINITIONS if named else LEAST_DEFINITIONS):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from turngate.compress.kinds.code.roles import Role, paint
 
 #: Parsing takes about 1 ms for 4 kB, a multiple of all the rest; longer texts are scanned.
-MOST_BYTES = 128_000
+MOST_BYTES = 64_000
 #: The parser warns of escapes that it doesn't know, on the error stream. Here only the lines matter.
 _ESCAPE = re.compile(rb"\\(?:[\"'\\]|(?!\n))")
 
