@@ -23,9 +23,9 @@ from turngate.compress.units import Units
 
 #: A line that says what follows: `$ command`, `==> file <==`, `=== step ===`, `--- step ---`, `### step ###`.
 _HEADER = re.compile(rb"^(?:\$ \S.*|==> .+ <==|(={3,}|-{3,}|#{3,}) .+ \1)$", re.MULTILINE)
-_DIFF = re.compile(rb"^diff --git ", re.MULTILINE)
-#: What stands in every text of several parts; cheaper to look for than the patterns.
-_MARKS = tuple(b"\n" + mark for mark in (b"$ ", b"==", b"--- ", b"----", b"### ", b"####", b"diff --git "))
+_DIFF = b"diff --git "
+#: What headers begin with; cheaper to look for than their pattern.
+_OPENINGS = (b"$ ", b"==> ", b"=== ", b"====", b"--- ", b"----", b"### ", b"####")
 #: The first line that neither a diff nor a commit has.
 _DIFF_ENDS = re.compile(
     rb"""^(?![ +\-@\\\r\n]|\Z
@@ -35,6 +35,8 @@ _DIFF_ENDS = re.compile(
 )
 #: With more of them, headers are a report's own.
 MOST_PARTS = 24
+#: A shorter part isn't looked at.
+LEAST_BYTES = 300
 #: Kinds of documents, in which a header belongs to the text.
 _DOCUMENTS = frozenset({"html", "markdown"})
 #: Kinds for which a text is taken apart.
@@ -76,9 +78,9 @@ class Part:
 
 def parts_of(data: bytes, kind: str, recognise: Recognise) -> list[Part]:
     """The parts of a text that was taken for `kind` as a whole; none where it is of one piece."""
-    if not any(map(data.__contains__, _MARKS)) or (kind in _DOCUMENTS and not _HEADER.match(data)):
+    if kind in _DOCUMENTS and not _HEADER.match(data):
         return []
-    starts = sorted({0, *(match.start() for match in _HEADER.finditer(data)), *_diff_edges(data)})
+    starts = sorted({0, *_headers(data), *_diff_edges(data)})
     if not 1 < len(starts) <= MOST_PARTS:
         return []
     parts: list[Part] = []
@@ -92,12 +94,26 @@ def parts_of(data: bytes, kind: str, recognise: Recognise) -> list[Part]:
     return parts if len(parts) > 1 and any(part.kind in _TELLING for part in parts) else []
 
 
+def _lines_with(data: bytes, opening: bytes, at: int = 0) -> Iterator[int]:
+    """Where lines with this opening begin, from the line at `at` on."""
+    if data.startswith(opening, at):
+        yield at
+    at = data.find(b"\n" + opening, at)
+    while at >= 0:
+        yield at + 1
+        at = data.find(b"\n" + opening, at + 1)
+
+
+def _headers(data: bytes) -> Iterator[int]:
+    return (at for opening in _OPENINGS for at in _lines_with(data, opening) if _HEADER.match(data, at))
+
+
 def _diff_edges(data: bytes) -> Iterator[int]:
     """Where diffs, with the commits that they belong to, begin and end."""
     at = _diff_end(data, 0) if data.startswith(b"commit ") else 0
-    while (found := _DIFF.search(data, at)) is not None:
-        yield found.start()
-        at = _diff_end(data, found.end())
+    while (start := next(_lines_with(data, _DIFF, at), -1)) >= 0:
+        yield start
+        at = _diff_end(data, start)
         if at < len(data):
             yield at
 
@@ -110,7 +126,7 @@ def _diff_end(data: bytes, at: int) -> int:
 def _part(data: bytes, start: int, end: int, recognise: Recognise) -> Part:
     header = _HEADER.match(data, start, end)
     body = min(end, header.end() + 1) if header else start
-    kind = recognise(sample_of(data[body:end], Call())).name
+    kind = recognise(sample_of(data[body:end], Call())).name if end - body >= LEAST_BYTES else "text"
     # Documents have headings of that form; what a report prints under its rules is none.
     is_under_rule = header is not None and header[1] is not None
     return Part(start, body, "text" if is_under_rule and kind == "markdown" else kind)
