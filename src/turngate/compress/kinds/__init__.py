@@ -29,9 +29,9 @@ class Kind:
 KINDS: tuple[Kind, ...] = (
     Kind("diff", diff.shorten, diff.recognise),
     Kind("html", html.shorten, html.recognise),
+    Kind("log", text.shorten, log.recognise),
     Kind("source", source.shorten, source.recognise),
     Kind("trace", text.shorten),
-    Kind("log", text.shorten, log.recognise),
     Kind("table", table.shorten, table.recognise),
     Kind("search", search.shorten),
     Kind("listing", text.shorten),

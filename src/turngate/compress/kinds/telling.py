@@ -45,11 +45,12 @@ OPENS_CONFIDENCE = 0.85
 #: to which any line belongs, this part of all lines.
 NAME_LEAST_LINES, NAME_LEAST_PART = 2, 0.4
 GENERAL, GENERAL_LEAST_SHARE = "text", 0.6
+NONE: frozenset[str] = frozenset()
 #: Marks are looked for so far.
 MARKS_CHARS = 3_000
 #: These lines are looked at first, and where they are all alike, they are enough. They have no period, lest
 #: the text's hides half of it.
-FEW = frozenset({0, 1, 3, 6, 8, 11, 13, 14, 18})
+FEW = (0, 1, 3, 6, 8, 11, 13, 14, 18)
 FEW_LEAST = 6
 
 
@@ -72,8 +73,8 @@ class Told:
     """What a sample's lines and its call say."""
 
     #: How many lines of the sample look like each format, and like each kind.
-    formats: Counter[Format]
-    kinds: Counter[str]
+    formats: dict[Format, int]
+    kinds: dict[str, int]
     lines: int
     #: The format that the first line opens, if any.
     opened: Format | None
@@ -87,8 +88,10 @@ class Told:
         if self.opened is not None and self.opened.kind == kind:
             return OPENS_CONFIDENCE + raised
         trust = TRUST.get(kind)
+        if trust is None or kind not in self.kinds:
+            return 0.0
         share = self.kinds[kind] / self.lines
-        if trust is None or not share or share < trust.least_share * (NAMED_SHARE if raised else 1.0):
+        if share < trust.least_share * (NAMED_SHARE if raised else 1.0):
             return 0.0
         return min(trust.most, trust.base + trust.slope * share) + raised
 
@@ -110,40 +113,40 @@ class Told:
     def _weight(self, row: Format) -> float:
         """The lines of a format; what the call names weighs twice."""
         named = row.name in self.named
-        return self.formats[row] * (2 if named else 1) + named
+        return self.formats.get(row, 0) * (2 if named else 1) + named
 
     def _is_sure(self, row: Format) -> bool:
-        count = self.formats[row]
+        count = self.formats.get(row, 0)
         if row.kind == GENERAL:
             return count >= GENERAL_LEAST_SHARE * self.lines
         least = 1 if row.name in self.named else NAME_LEAST_LINES
-        return count >= max(least, NAME_LEAST_PART * self.kinds[row.kind])
+        return count >= max(least, NAME_LEAST_PART * self.kinds.get(row.kind, 0))
 
 
 def tell(sample: Sample) -> Told:
     """What the lines of `sample` and its call say of its format."""
     found, lines = _counted(sample.lines)
-    formats: Counter[Format] = Counter()
-    kinds: Counter[str] = Counter()
+    formats: dict[Format, int] = {}
+    kinds: dict[str, int] = {}
     for rows, count in found.items():
         for row in rows:
-            formats[row] += count
+            formats[row] = formats.get(row, 0) + count
         for kind in {row.kind for row in rows}:
-            kinds[kind] += count
+            kinds[kind] = kinds.get(kind, 0) + count
     named = tuple(_named(sample.words)) if sample.words else ()
     return Told(
         formats=formats,
         kinds=kinds,
         lines=lines,
         opened=opened_by(sample.lines[0]) if sample.lines else None,
-        named=frozenset([row.name for row in named]),
-        named_kinds=frozenset([row.kind for row in named]),
+        named=frozenset([row.name for row in named]) if named else NONE,
+        named_kinds=frozenset([row.kind for row in named]) if named else NONE,
     )
 
 
 def _counted(lines: tuple[str, ...]) -> tuple[dict[tuple[Format, ...], int], int]:
     """How many lines have which formats, and how many were looked at: some, where these are all alike."""
-    few = [formats_of(line) for at, line in enumerate(lines) if at in FEW]
+    few = [formats_of(lines[at]) for at in FEW if at < len(lines)]
     if len(few) >= FEW_LEAST and few.count(few[0]) == len(few):
         return {few[0]: len(few)}, len(few)
     rest = [formats_of(line) for at, line in enumerate(lines) if at not in FEW]
