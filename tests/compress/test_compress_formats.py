@@ -1,6 +1,7 @@
 """The table of formats: each is told by how it looks, and by its call only where it looks like it."""
 
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,7 @@ from turngate.compress.kinds import KINDS
 from turngate.compress.kinds.formats import FORMATS
 from turngate.compress.kinds.formats.match import formats_of
 
+DOCS = Path(__file__).parents[2] / "docs" / "shortening.md"
 SEEDS = (1, 2)
 LOOKS = [(name, look) for name, output in OUTPUTS.items() for look in range(len(output.looks))]
 #: Texts that look a little like a format, and what they must not be taken for.
@@ -53,6 +55,12 @@ def _told(text, command=None):
 def test_every_row_has_a_kind_and_an_output_that_shows_it(row):
     assert row.kind in {"json", "text", *(kind.name for kind in KINDS)}
     assert row.kind == OUTPUTS[row.name].kind
+
+
+@pytest.mark.parametrize("row", FORMATS, ids=lambda row: row.name)
+def test_every_row_is_named_in_the_documentation(row):
+    section = DOCS.read_text("utf-8").partition("### Formats")[2].partition("\n#")[0]
+    assert re.search(rf"\b{row.name}\b", section)
 
 
 @pytest.mark.parametrize(("name", "look"), LOOKS)
