@@ -37,9 +37,9 @@ soak: $(STAMP)
 
 $(STAMP): pyproject.toml
 	@if command -v uv >/dev/null 2>&1; then \
-	  uv venv -q --allow-existing --python "$(PYTHON)" .venv && uv pip install -q --python $(BIN)/python -e . --group dev; \
+	  uv venv -q --allow-existing --python "$(PYTHON)" .venv && uv pip install -q --python $(BIN)/python -e '.[code]' --group dev; \
 	else \
-	  $(PYTHON) -m venv .venv && $(BIN)/python -m pip install -q --upgrade 'pip>=25.1' && $(BIN)/python -m pip install -q -e . --group dev; \
+	  $(PYTHON) -m venv .venv && $(BIN)/python -m pip install -q --upgrade 'pip>=25.1' && $(BIN)/python -m pip install -q -e '.[code]' --group dev; \
 	fi
 	@touch $@
 
