@@ -205,6 +205,12 @@ def test_places_stay_on_their_lines_where_that_does_not_make_all_fit():
     assert not any("each line begins" in line for line in shown)
 
 
+@pytest.mark.parametrize("opening", ["INFO finished job ", "INFO: ", "2026/01/31 ", "[a/b] "])
+def test_words_and_dates_are_no_opening_to_tell(opening):
+    result = shorten("\n".join(f"{opening * 3}{n}" for n in range(400)))
+    assert result.kept < 40
+
+
 # --- JSON ---
 
 

@@ -19,9 +19,11 @@ LEAST_LINES = 8
 #: Groups of fewer lines, on average, aren't worth their notes.
 LEAST_GROUP_LINES = 3
 #: After these an opening may end: it is said whole, not "every line begins with 1".
-_ENDS = "/\\: \t|>]"
+_ENDS = "/\\: \t"
 #: The file of a hit (`a/b.py:12:`), or the directory of a path that stands alone on its line.
 _HEAD = re.compile(r"[^\s:]+:(?=\d+[:-])|[^\s:]*/(?=[^\s/:]*\Z)")
+#: An indentation, or a path; dates are none.
+_OPENING = re.compile(r"[ \t]*(?:(?!\d)[^\s\[\](){}<>\"'=,;]*[/\\][^\s\[\](){}<>\"'=,;]*[ \t]?)?")
 _HEAD_BYTES = re.compile(_HEAD.pattern.encode())
 _NOTE = re.compile(r" ?each line (?:begins: (.*)|is indented by (\d+) (blank|tab)s more)\]", re.DOTALL)
 
@@ -45,14 +47,17 @@ def heads_bytes(rows: Iterable[bytes]) -> int:
 
 
 def fold_common(lines: Sequence[str], notes: Notes) -> list[str] | None:
-    """`lines` without what all of them but empty ones begin with; None where that isn't worth saying."""
+    """`lines` without the path or indentation that all but empty ones begin with; None where there is none.
+
+    Words are no such opening: of a log's lines that begin alike, most say so little that they may be hidden.
+    """
     told = [line for line in lines if line]
     if len(told) < LEAST_LINES:
         return None
     opening = told[0][: common_chars(told)]
     while opening and opening[-1] not in _ENDS:
         opening = opening[:-1]
-    if len(opening) < LEAST_CHARS:
+    if len(opening) < LEAST_CHARS or not _OPENING.fullmatch(opening):
         return None
     return [notes.opening(opening), *[line[len(opening) :] for line in lines]]
 

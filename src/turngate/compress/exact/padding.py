@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from turngate.compress.notes import Notes
 
 LEAST_LINES = 8
+#: Fewer blanks, on average, aren't worth a note.
+LEAST_BLANKS = 4
 _NOTE = re.compile(r" ?each line is filled with blanks to (\d+) columns\]")
 
 
@@ -16,7 +18,10 @@ def fold(lines: Sequence[str], notes: Notes) -> list[str] | None:
     widths = {len(line) for line in lines if line}
     if len(lines) < LEAST_LINES or len(widths) != 1:
         return None
-    return [notes.filled(widths.pop()), *[line.rstrip(" ") for line in lines]]
+    short = [line.rstrip(" ") for line in lines]
+    if sum(map(len, lines)) - sum(map(len, short)) < LEAST_BLANKS * len(lines):
+        return None
+    return [notes.filled(widths.pop()), *short]
 
 
 def unfold(lines: Sequence[str], notes: Notes) -> list[str]:
