@@ -296,10 +296,11 @@ class _Scan:
 
 
 def _check_json(original: str, body: str) -> list[str]:
-    original, body = _without_ends(original, body)
-    own, shown = tree(original), tree(body)
+    own_text, shown_text = _without_ends(original, body)
+    own, shown = tree(own_text), tree(shown_text)
     if own is None or shown is None:
         return ["the shortened text does not parse" if own else "the original is not JSON"]
+    # Notes are told from all that is in the original, its ends included.
     key, element, named = _json_notes(original, body)
     judge = _Judge(notes_for(original, body), key, element)
     with _room_for_depth():

@@ -223,3 +223,9 @@ def test_the_failures_of_a_report_in_xml_are_in_view(join):
     assert 'failures="1"' in shown
     assert 'name="test_sums"' in shown
     assert 'message="AssertionError: 3 is not 4"' in shown
+
+
+def test_a_sign_of_ours_behind_a_value_is_told_from_its_notes():
+    text = "\n".join(["$ make", json.dumps(["abc def ghi jkl " * 14] * 37), "$ make", '[{"\\u2026":1e400}]'])
+    result = shortened(text)
+    assert faithful.check(text, result.text, kind=result.kind) == []

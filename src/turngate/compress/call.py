@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import orjson
@@ -13,6 +14,7 @@ from turngate.compress.budget import CURVES, Curve
 from turngate.compress.command import words_of
 from turngate.compress.notes import Notes
 from turngate.compress.units import WORD_TABLE
+from turngate.tokens import estimate
 
 #: Enough lines to tell a kind by; each is cut, so that one endless line costs no more than a short one.
 SAMPLE_LINES = 20
@@ -101,7 +103,7 @@ def _strings(value: object) -> Iterator[str]:
             stack.extend(reversed(item))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Doc:
     """A text on its way through a kind."""
 
@@ -113,6 +115,11 @@ class Doc:
     notes: Notes
     #: Set for a text inside another; None when the call's curve says it.
     budget_tokens: float | None = None
+
+    @cached_property
+    def tokens(self) -> int:
+        """An estimate for the text as it came."""
+        return estimate(self.text)
 
 
 @dataclass(frozen=True, slots=True)

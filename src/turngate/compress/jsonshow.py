@@ -50,13 +50,16 @@ class Writer:
 
     def _pairs(self, value: Obj, at: int) -> Iterator[str]:
         hidden = 0
+        # Most of the time goes here and in `_items`: what is called for each is looked up once.
+        before, sizes = self.before, self.sizes
+        raw = self.spelling.raw if self.spelling.marks else str
         for key, item in value:
-            size = self.size(item)
-            if self.shows(at, size):
+            size = sizes[id(item)] if isinstance(item, list) and item else 1
+            if before[at + size] > before[at]:
                 if hidden:
                     yield f'{OPEN}{self.tag}":{hidden}'
                 hidden = 0
-                yield f'"{self.spelling.raw(key)}":{self.write(item, at)}'
+                yield f'"{raw(key)}":{self.write(item, at)}'
             else:
                 hidden += size
             at += size
@@ -65,9 +68,10 @@ class Writer:
 
     def _items(self, value: list[Any], at: int) -> Iterator[str]:
         hidden = 0
+        before, sizes = self.before, self.sizes
         for item in value:
-            size = self.size(item)
-            if self.shows(at, size):
+            size = sizes[id(item)] if isinstance(item, list) and item else 1
+            if before[at + size] > before[at]:
                 if hidden:
                     yield self.hidden(hidden)
                 hidden = 0
@@ -85,14 +89,6 @@ class Writer:
     def hidden(self, count: int) -> str:
         """The element that stands for `count` hidden ones."""
         return f'{OPEN}{self.tag}{" " if self.tag else ""}{count}"'
-
-    def size(self, item: Any) -> int:
-        """How many leaves `item` has."""
-        return self.sizes[id(item)] if isinstance(item, list) and item else 1
-
-    def shows(self, at: int, size: int) -> bool:
-        """Whether any of the leaves `at` to `at + size` is kept."""
-        return self.before[at + size] > self.before[at]
 
     def leaf(self, value: Any) -> str:
         """One leaf as spelled; a long string without its middle."""

@@ -15,7 +15,6 @@ from turngate.compress.result import of
 from turngate.compress.score import Aim, Bonus, Scores, score
 from turngate.compress.select import select
 from turngate.compress.units import Units, units_of
-from turngate.tokens import estimate
 
 #: A gap of so few bytes is shown: a note and the reader's attention would cost as much.
 BRIDGE_BYTES = 130
@@ -102,7 +101,7 @@ def _exact(
     the budget is that of the text as it came.
     """
     if doc.budget_tokens is None and len(doc.data) <= EXACT_MOST_SHARE * len(doc.text):
-        budget_tokens = doc.call.curve.tokens(estimate(doc.text))
+        budget_tokens = doc.call.curve.tokens(doc.tokens)
         if whole_tokens <= budget_tokens:
             return b"\n".join(units.whole).decode("utf-8", "surrogatepass")
     return forms.fitting(units, again, whole_tokens, min(budget_tokens, MOST_SHARE * whole_tokens), doc.notes)

@@ -60,15 +60,15 @@ def _shorten(text: str, call: Call, factors: Mapping[str, float]) -> Shortened:
     if json_kind.recognise(sample):
         shown = json_kind.shorten(_with(doc, factors, "json"), lambda inner, room: _inner(inner, room, call))
         if shown is not None:
-            return replace(_checked(text, "json", shown), format=format_of("json", sample))
+            return replace(_checked(doc, "json", shown), format=format_of("json", sample))
     if len(data) <= view.MOST_BYTES and view.is_view(data):
         echo = view.shorten_echo(doc) if view.is_edit(call) else None
-        return _checked(text, "edit", echo) if echo else unchanged(text, "view", "view")
+        return _checked(doc, "edit", echo) if echo else unchanged(text, "view", "view")
     found = recognise(sample)
     parts = mixed.parts_of(data, found.name, recognise)
     if parts:
-        return _checked(text, "mixed", mixed.shorten(_with(doc, factors, "mixed"), parts))
-    result = _checked(text, found.name, found.kind.shorten(_with(doc, factors, found.name)))
+        return _checked(doc, "mixed", mixed.shorten(_with(doc, factors, "mixed"), parts))
+    result = _checked(doc, found.name, found.kind.shorten(_with(doc, factors, found.name)))
     return replace(result, format=found.format)
 
 
@@ -88,9 +88,9 @@ def _inner(text: str, budget_tokens: float, call: Call) -> Shown:
     return mixed.shorten(doc, parts) if parts else found.kind.shorten(doc)
 
 
-def _checked(text: str, kind: str, shown: Shown) -> Shortened:
+def _checked(doc: Doc, kind: str, shown: Shown) -> Shortened:
     """The result, unless it saves too little."""
-    before, after = estimate(text), estimate(shown.text)
+    text, before, after = doc.text, doc.tokens, estimate(shown.text)
     if (
         after > MOST_SHOWN_SHARE * before
         or before - after < LEAST_SAVED_TOKENS

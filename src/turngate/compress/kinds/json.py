@@ -53,10 +53,15 @@ def _start(text: str) -> int:
 
 def shorten(doc: Doc, inner: Inner) -> Shown | None:
     """The value with its most telling leaves; None when the text isn't JSON after all."""
+    tag = tag_for(doc.text, jsonshow.OPEN)
     start = _start(doc.text)
-    if start > 0:
-        shown = shorten(replace(doc, text=doc.text[start:]), inner)
-        return replace(shown, text=doc.text[:start] + shown.text) if shown else None
+    if start <= 0:
+        return _shorten(doc, inner, tag)
+    shown = _shorten(replace(doc, text=doc.text[start:]), inner, tag)
+    return replace(shown, text=doc.text[:start] + shown.text) if shown else None
+
+
+def _shorten(doc: Doc, inner: Inner, tag: str) -> Shown | None:
     parsed = parse(doc.text)
     lines = None if parsed and not parsed.tail.strip() else _json_lines(doc.text)
     found = lines or parsed
@@ -66,7 +71,7 @@ def shorten(doc: Doc, inner: Inner) -> Shown | None:
         leaves = leaves_of(found.value)
     except TooDeepError:
         return None
-    shown = _shorten_value(doc, found, leaves, inner, lines=lines is not None)
+    shown = _shorten_value(doc, found, leaves, inner, tag, lines=lines is not None)
     return replace(shown, text=shown.text + found.tail) if found.tail.strip() else shown
 
 
@@ -84,12 +89,11 @@ def _json_lines(text: str) -> Parsed | None:
     return parsed if parsed and not parsed.tail else None
 
 
-def _shorten_value(doc: Doc, parsed: Parsed, leaves: Leaves, inner: Inner, *, lines: bool) -> Shown:
+def _shorten_value(doc: Doc, parsed: Parsed, leaves: Leaves, inner: Inner, tag: str, *, lines: bool) -> Shown:
     value, spelling = parsed.value, parsed.spelling
     tokens = leaf_tokens(leaves)
-    whole = estimate(doc.text)
+    whole = doc.tokens
     budget = doc.call.curve.tokens(whole)
-    tag = tag_for(doc.text, jsonshow.OPEN)
     total = len(leaves.spelled)
     own = doc.text[: len(doc.text) - len(parsed.tail)]
     most = min(budget, MOST_SHARE * whole)
