@@ -39,7 +39,7 @@ MANY_FAILURES = 0.25
 EARLY, EARLY_POWER = 2.5, 6
 LATER = 0.6
 POSITION_STEPS = 200
-LATE, LATE_SHARE = 0.6, 0.03
+LATE, LATE_SHARE = 0.6, 0.06
 RECORD_SHARE = 0.35
 MENTIONED = 1.5
 #: Keys at the top of a wrapper that say how a command ended.
