@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
 from math import log, sqrt
@@ -84,9 +84,10 @@ def score(units: Units, aim: Aim, bonus: Bonus | None = None) -> Scores:
     """The score of every unit."""
     skeletons = units.skeletons
     counts = Counter(skeletons)
-    close = _first_instances(skeletons)
+    close = _first_instances(skeletons, counts)
     total = _base(skeletons, counts)
-    rows = {index: units.words[index].split() for index in close}
+    words = units.words
+    rows = {index: words[index].split() for index in close}
     frequency = Counter(chain.from_iterable(rows.values()))
     failing = weigh(frequency)
     _add_openings(total, rows)
@@ -116,9 +117,11 @@ def _base(skeletons: list[bytes], counts: Counter[bytes]) -> list[float]:
     return [worth[skeleton] - step * index for index, skeleton in enumerate(skeletons)]
 
 
-def _first_instances(skeletons: list[bytes]) -> list[int]:
+def _first_instances(skeletons: list[bytes], counts: Counter[bytes]) -> Sequence[int]:
     """The index of the first unit of each skeleton, ascending."""
     size = len(skeletons)
+    if len(counts) == size:
+        return range(size)
     return sorted(dict(zip(reversed(skeletons), range(size - 1, -1, -1), strict=True)).values())
 
 
@@ -166,7 +169,7 @@ def _failures(
     counts: Counter[bytes],
 ) -> dict[int, float]:
     """The failure part of each unit that has one: in full for the first of its form, then less."""
-    keys = failing.keys()
+    keys = frozenset(failing)
     out = {
         index: max(failing[word] for word in row if word in failing)
         for index, row in rows.items()
@@ -190,7 +193,9 @@ def _add_failures(total: list[float], failure: dict[int, float]) -> None:
                 total[index + offset] += share * weight
 
 
-def _add_places(total: list[float], rows: list[bytes], skeletons: list[bytes], close: list[int]) -> set[int]:
+def _add_places(
+    total: list[float], rows: list[bytes], skeletons: list[bytes], close: Sequence[int]
+) -> set[int]:
     """Add to the lines that open with a place in a file, and return them."""
     match = _PLACE.match
     # Lines of one skeleton name a place all or not at all.

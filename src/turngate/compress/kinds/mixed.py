@@ -25,7 +25,7 @@ from turngate.compress.units import Units
 _HEADER = re.compile(rb"^(?:\$ \S.*|==> .+ <==|(={3,}|-{3,}|#{3,}) .+ \1)$", re.MULTILINE)
 _DIFF = b"diff --git "
 #: What headers begin with; cheaper to look for than their pattern.
-_OPENINGS = (b"$ ", b"==> ", b"=== ", b"====", b"--- ", b"----", b"### ", b"####")
+_OPENINGS = (b"$ ", b"==", b"---", b"###")
 #: The first line that neither a diff nor a commit has.
 _DIFF_ENDS = re.compile(
     rb"""^(?![ +\-@\\\r\n]|\Z
