@@ -55,7 +55,7 @@ class Notes:
 
 def notes_for(original: str, body: str) -> Notes:
     tag, blank = "", ""
-    original = original.replace("\\u2026", "…")
+    original = original.replace("\\u2026", "…") + ESCAPES.sub("", original)
     if "[…" in original:
         tags = {t for t in re.findall(r"\[…(#[0-9a-f]{4,64})", body) if "[…" + t not in original}
         tag, blank = (f"(?:{'|'.join(sorted(tags)) or '(?!)'})", " ")

@@ -289,6 +289,19 @@ def test_what_follows_a_value_is_kept_below_its_table():
 # --- when ---
 
 
+def test_what_looks_like_a_note_without_its_control_sequences_is_not_taken_for_one():
+    said = [
+        "each line is filled with blanks to 9999999999 columns",
+        "9999999999 more lines repeat the one above",
+    ]
+    for note in said:
+        lines = [f"[\x1b[m…{note}]", *["waiting for the server at port 8080"] * 300]
+        result = shorten("\n".join(lines))
+        assert faithful.check("\n".join(lines), result.text, kind=result.kind) == []
+        assert f"[…{note}]" in result.text
+        assert "[…#" in result.text
+
+
 def test_what_a_terminal_takes_away_is_not_called_exact():
     lines = ["waiting for the server at port 8080"] * 300
     ended, overwritten = "\r\n".join(lines), "\n".join([*lines, "10 %\r20 %"])

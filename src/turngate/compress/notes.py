@@ -33,11 +33,19 @@ def tag_for(text: str, opening: str = OPEN) -> str:
     return "#" + digest
 
 
+def tag_over(text: str, data: bytes) -> str:
+    """`tag_for` a text that is shown as `data` (UTF-8), from which control sequences are gone.
+
+    What stood on both sides of one may be an opening now.
+    """
+    return tag_for(text + data.decode("utf-8", "surrogatepass") if "\x1b" in text else text)
+
+
 @dataclass(frozen=True, slots=True)
 class Notes:
     """Writes the annotations of one result."""
 
-    #: From `tag_for`.
+    #: From `tag_for` or `tag_over`.
     tag: str = ""
 
     def gap(self, first: int, last: int) -> str:

@@ -11,7 +11,7 @@ from turngate.compress.call import Call, Doc, call_of, sample_of
 from turngate.compress.kinds import format_of, mixed, recognise, view
 from turngate.compress.kinds import json as json_kind
 from turngate.compress.lines import Shown
-from turngate.compress.notes import Notes, tag_for
+from turngate.compress.notes import Notes, tag_over
 from turngate.compress.result import Shortened, of, unchanged
 from turngate.compress.terminal import resolve
 from turngate.tokens import estimate
@@ -55,7 +55,7 @@ def shorten(
 
 def _shorten(text: str, call: Call, factors: Mapping[str, float]) -> Shortened:
     data = resolve(text.encode("utf-8", "surrogatepass"))
-    doc = Doc(text=text, data=data, call=call, notes=Notes(tag_for(text)))
+    doc = Doc(text=text, data=data, call=call, notes=Notes(tag_over(text, data)))
     sample = sample_of(data, call)
     if json_kind.recognise(sample):
         shown = json_kind.shorten(_with(doc, factors, "json"), lambda inner, room: _inner(inner, room, call))
@@ -82,7 +82,7 @@ def _with(doc: Doc, factors: Mapping[str, float], kind: str) -> Doc:
 def _inner(text: str, budget_tokens: float, call: Call) -> Shown:
     """A text that stood inside another, as what it is."""
     data = resolve(text.encode("utf-8", "surrogatepass"))
-    doc = Doc(text=text, data=data, call=call, notes=Notes(tag_for(text)), budget_tokens=budget_tokens)
+    doc = Doc(text=text, data=data, call=call, notes=Notes(tag_over(text, data)), budget_tokens=budget_tokens)
     found = recognise(sample_of(data, call))
     parts = mixed.parts_of(data, found.name, recognise)
     return mixed.shorten(doc, parts) if parts else found.kind.shorten(doc)

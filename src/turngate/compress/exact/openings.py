@@ -15,6 +15,8 @@ from turngate.compress.notes import Notes
 
 #: Shorter openings, or of fewer lines, save less than their note costs.
 LEAST_CHARS = 4
+#: Longer ones are no paths, and would take long to look at.
+MOST_CHARS = 1_000
 LEAST_LINES = 8
 #: Groups of fewer lines, on average, aren't worth their notes.
 LEAST_GROUP_LINES = 3
@@ -57,7 +59,7 @@ def fold_common(lines: Sequence[str], notes: Notes) -> list[str] | None:
     opening = told[0][: common_chars(told)]
     while opening and opening[-1] not in _ENDS:
         opening = opening[:-1]
-    if len(opening) < LEAST_CHARS or not _OPENING.fullmatch(opening):
+    if not LEAST_CHARS <= len(opening) <= MOST_CHARS or not _OPENING.fullmatch(opening):
         return None
     return [notes.opening(opening), *[line[len(opening) :] for line in lines]]
 
