@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import web
 
+from turngate import compress
 from turngate.errors import ProxyError
 from turngate.gate import Gate
 from turngate.proxy import app, upstream
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from turngate.settings import Settings
 
 #: Version of what decides on new messages; recorded with each of them.
-POLICY_VERSION: Final = "proxy 1"
+POLICY_VERSION: Final = f"proxy {compress.VERSION}"
 #: How often what waits for the store is tried again.
 _CATCH_UP_SECONDS: Final = 1.0
 _THREADS: Final = 8
