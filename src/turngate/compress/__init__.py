@@ -3,8 +3,8 @@
 from turngate.compress.result import Shortened
 from turngate.compress.shorten import shorten
 
-#: Another version may show the same text otherwise. A history that began under one is never decided on anew by
-#: another, so it is raised with any change of what is shown.
+#: Another version may show the same text otherwise, and a history that began under one is never decided on
+#: anew by another. So it is raised with any change of what is shown.
 VERSION = 2
 
 __all__ = ["VERSION", "Shortened", "shorten"]
