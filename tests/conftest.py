@@ -6,6 +6,11 @@ import warnings
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A deadline is a timed assertion, and machines are busy.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session", autouse=True)
