@@ -131,6 +131,25 @@ COMMANDS = {
 }
 
 
+SHELL = [
+    "bash",
+    "sh -c",
+    "'",
+    '"',
+    "sudo",
+    "env",
+    "A=1",
+    "|",
+    "&&",
+    "(",
+    ")",
+    "xargs",
+    "python -m",
+    "npm run",
+    "head",
+]
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_command_that_prints_is_found_in_a_command_line(command):
     assert COMMANDS[command] in words_of("terminal", (command,))
@@ -146,7 +165,7 @@ def test_what_only_stands_on_a_command_line_is_no_command(command):
     assert words_of("", (command,)).isdisjoint({"git diff", "pytest", "cat", "head"})
 
 
-@given(st.text(max_size=300))
+@given(st.text(max_size=300) | st.lists(st.sampled_from(SHELL), max_size=30).map(" ".join))
 def test_any_command_line_is_read_without_a_fault(command):
     assert all(word == word.lower() for word in words_of(command[:20], (command,)))
 

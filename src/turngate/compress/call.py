@@ -17,11 +17,11 @@ from turngate.compress.units import WORD_TABLE
 from turngate.tokens import estimate
 
 #: Enough lines to tell a kind by; each is cut, so that one endless line costs no more than a short one.
-SAMPLE_LINES = 20
+SAMPLE_LINES = 16
 SAMPLE_LINE_CHARS = 160
 SAMPLE_HEAD_CHARS = 8_000
 #: Of a text much longer than the head, so many of the lines come from its middle, and so many from its end.
-SPREAD_LINES = 5
+SPREAD_LINES = 4
 SPREAD_BYTES = 1_200
 
 _WORD = re.compile(r"[A-Za-z]+")
@@ -139,8 +139,7 @@ class Sample:
 def sample_of(data: bytes, call: Call) -> Sample:
     """A sample of `data` (UTF-8), which the result of `call` is or holds."""
     head = data[:SAMPLE_HEAD_CHARS].decode("utf-8", "replace")
-    lines = [line[:SAMPLE_LINE_CHARS] for line in head.split("\n", SAMPLE_LINES * 2)[: SAMPLE_LINES * 2]]
-    told = [line for line in lines if line and not line.isspace()][:SAMPLE_LINES]
+    told = _told(head.split("\n", SAMPLE_LINES * 2)[: SAMPLE_LINES * 2])[:SAMPLE_LINES]
     if len(data) > 2 * len(head):
         told[SAMPLE_LINES - 2 * SPREAD_LINES :] = [
             *_lines_at(data, len(data) // 2),
@@ -154,4 +153,9 @@ def sample_of(data: bytes, call: Call) -> Sample:
 def _lines_at(data: bytes, start: int) -> list[str]:
     """Some whole lines of `data` from `start` on."""
     lines = data[start : start + SPREAD_BYTES].decode("utf-8", "replace").split("\n")[1:-1]
-    return [line[:SAMPLE_LINE_CHARS] for line in lines if line and not line.isspace()][:SPREAD_LINES]
+    return _told(lines)[:SPREAD_LINES]
+
+
+def _told(lines: list[str]) -> list[str]:
+    """The beginnings of the lines that aren't blank."""
+    return [line[:SAMPLE_LINE_CHARS] for line in lines if line and not line.isspace()]

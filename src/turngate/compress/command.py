@@ -127,7 +127,7 @@ def _named(command: list[str]) -> Iterator[str]:
         return
     yield name
     yield _base(command[0])
-    if name in _SHELLS:
+    if name in _SHELLS and len(rest) > 1:
         yield from _of_text(rest[-1].strip("'\""))
     arguments = [word for word in rest[1:] if word[:1] != "-"]
     if arguments:

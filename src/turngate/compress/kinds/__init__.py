@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from turngate.compress.call import Doc, Sample
 from turngate.compress.kinds import diff, html, log, markdown, search, source, table, text
-from turngate.compress.kinds.telling import Told, tell
+from turngate.compress.kinds.telling import tell
 from turngate.compress.lines import Shown
 
 
@@ -24,24 +24,27 @@ class Kind:
     shorten: Callable[[Doc], Shown]
     #: How sure the structure makes one of a sample, 0 to 1; None where the formats' lines tell it all.
     recognise: Callable[[Sample], float] | None = None
+    #: How sure it can make one.
+    most: float = 0.0
 
 
 KINDS: tuple[Kind, ...] = (
-    Kind("diff", diff.shorten, diff.recognise),
-    Kind("html", html.shorten, html.recognise),
-    Kind("log", text.shorten, log.recognise),
-    Kind("source", source.shorten, source.recognise),
+    Kind("diff", diff.shorten, diff.recognise, diff.CONFIDENCE),
+    Kind("html", html.shorten, html.recognise, html.CONFIDENCE),
+    Kind("source", source.shorten, source.recognise, source.NAMED_CONFIDENCE),
     Kind("trace", text.shorten),
-    Kind("table", table.shorten, table.recognise),
+    Kind("table", table.shorten, table.recognise, table.CONFIDENCE),
     Kind("search", search.shorten),
     Kind("listing", text.shorten),
     Kind("report", text.shorten),
-    Kind("markdown", markdown.shorten, markdown.recognise),
+    Kind("markdown", markdown.shorten, markdown.recognise, markdown.CONFIDENCE),
+    Kind("log", text.shorten, log.recognise, log.CONFIDENCE),
 )
 #: The safe method, for what nothing else is surer of.
 GENERAL = Kind("text", text.shorten)
 GENERAL_CONFIDENCE = 0.5
-SURE = 0.9
+#: The kinds that have a structure to be recognised by, and how.
+STRUCTURED = tuple((kind, kind.recognise) for kind in KINDS if kind.recognise)
 #: Where the kind is known, so many lines tell the format.
 FORMAT_LINES = 4
 
@@ -67,21 +70,19 @@ def recognise(sample: Sample) -> Found:
     told = tell(sample)
     best, confidence = GENERAL, GENERAL_CONFIDENCE
     for kind in KINDS:
-        sure = _confidence(kind, told, sample)
+        sure = told.confidence(kind.name)
         if sure > confidence:
             best, confidence = kind, sure
-        if sure >= SURE:
-            break
+    for kind, structure in STRUCTURED:
+        raised = told.raised(kind.name)
+        if kind.most + raised < confidence:
+            continue
+        found = structure(sample)
+        if found and found + raised >= confidence:
+            best, confidence = kind, found + raised
     return Found(best, told.format(best.name, sample.head), min(1.0, confidence))
 
 
 def format_of(kind: str, sample: Sample) -> str:
     """The format of a sample whose kind is known."""
     return tell(replace(sample, lines=sample.lines[:FORMAT_LINES])).format(kind, sample.head)
-
-
-def _confidence(kind: Kind, told: Told, sample: Sample) -> float:
-    by_lines = told.confidence(kind.name)
-    if kind.recognise is None or by_lines >= SURE:
-        return by_lines
-    return max(by_lines, told.raised(kind.name, kind.recognise(sample)))

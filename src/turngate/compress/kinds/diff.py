@@ -8,6 +8,7 @@ from turngate.compress.units import Units
 
 _HUNK = "\n@@ -"
 _MARKS = ("\n+++ ", "\n--- ", "diff --git ", "\nIndex: ")
+CONFIDENCE = 0.9
 HEAD = 3.0
 HUNK = 1.2
 CHANGE, CHANGE_NEAR, CHANGE_FAR = 1.5, 0.35, 0.65
@@ -19,7 +20,7 @@ def recognise(sample: Sample) -> float:
     """Two marks of a unified diff, one of them a hunk."""
     if _HUNK not in sample.head:
         return 0.0
-    return 0.9 if any(map(sample.head.__contains__, _MARKS)) or sample.head.count(_HUNK) > 1 else 0.0
+    return CONFIDENCE if any(map(sample.head.__contains__, _MARKS)) or sample.head.count(_HUNK) > 1 else 0.0
 
 
 def shorten(doc: Doc) -> Shown:

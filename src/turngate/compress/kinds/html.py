@@ -31,14 +31,15 @@ HEADING = 2.0
 NO_TEXT = -2.0
 CODE = -4.0
 FRAGMENT_LEAST_SHARE = 0.5
+CONFIDENCE, FRAGMENT_CONFIDENCE = 0.9, 0.85
 
 
 def recognise(sample: Sample) -> float:
     """A document's opening, or mostly lines that begin with a tag of HTML."""
     if _DOCUMENT.match(sample.head):
-        return 0.9
+        return CONFIDENCE
     is_fragment = sample.head.lstrip()[:1] == "<" and sample.share(_FRAGMENT) >= FRAGMENT_LEAST_SHARE
-    return 0.85 if is_fragment else 0.0
+    return FRAGMENT_CONFIDENCE if is_fragment else 0.0
 
 
 def shorten(doc: Doc) -> Shown:

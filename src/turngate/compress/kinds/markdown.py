@@ -14,12 +14,13 @@ _HEADING_ROW = re.compile(rb"#{1,6} \S")
 HEADING = 1.6
 AFTER_BLANK = 0.4
 LEAST_HEADINGS = 2
+CONFIDENCE = 0.6
 
 
 def recognise(sample: Sample) -> float:
     """Headings, and something else that only Markdown has."""
     headings = sum(1 for line in sample.lines if line[0] == "#" and _HEADING.match(line))
-    return 0.6 if headings >= LEAST_HEADINGS and _FENCE_OR_LINK.search(sample.head) else 0.0
+    return CONFIDENCE if headings >= LEAST_HEADINGS and _FENCE_OR_LINK.search(sample.head) else 0.0
 
 
 def shorten(doc: Doc) -> Shown:

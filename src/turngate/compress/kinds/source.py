@@ -114,7 +114,7 @@ def recognise(sample: Sample) -> float:
     lines = _behind_opening(sample)
     defining = [_may_define(line) and bool(_DEFINES.match(line)) for line in lines]
     definitions = sum(defining)
-    if not definitions or _FENCE in sample.head or definitions > MOST_DEFINITIONS_SHARE * len(lines) + 4:
+    if not definitions or _FENCE in sample.head or definitions > MOST_DEFINITIONS_SHARE * len(lines) + 3:
         return 0.0
     named = not SUFFIXES.isdisjoint(sample.words) or bool(_SHEBANG.match(sample.head))
     if definitions < (NAMED_LEAST_DEFINITIONS if named else LEAST_DEFINITIONS):

@@ -16,6 +16,7 @@ SEPARATORS = ("\t", "|", ",", ";")
 RECOGNISE_LINES = 40
 LEAST_LINES = 6
 LEAST_SHARE = 0.85
+CONFIDENCE = 0.7
 HEADER = 3.0
 MAXIMUM, MINIMUM = 2.0, 1.0
 RARE_VALUE, RARE_VALUE_MOST_SHARE = 1.2, 0.01
@@ -45,7 +46,7 @@ def separator(lines: tuple[str, ...] | list[str]) -> str:
 
 def recognise(sample: Sample) -> float:
     """The same number of separators in most of the first lines."""
-    return 0.7 if separator(sample.lines) else 0.0
+    return CONFIDENCE if separator(sample.lines) else 0.0
 
 
 def shorten(doc: Doc) -> Shown:

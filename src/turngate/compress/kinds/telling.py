@@ -50,7 +50,7 @@ NONE: frozenset[str] = frozenset()
 MARKS_CHARS = 3_000
 #: These lines are looked at first, and where they are all alike, they are enough. They have no period, lest
 #: the text's hides half of it.
-FEW = (0, 1, 3, 6, 8, 11, 13, 14, 18)
+FEW = (0, 1, 3, 6, 8, 11, 13, 14)
 FEW_LEAST = 6
 
 
@@ -84,9 +84,9 @@ class Told:
 
     def confidence(self, kind: str) -> float:
         """How sure the lines make one of `kind`, 0 to 1."""
-        raised = NAMED_CONFIDENCE if kind in self.named_kinds else 0.0
+        raised = self.raised(kind)
         if self.opened is not None and self.opened.kind == kind:
-            return OPENS_CONFIDENCE + raised
+            return OPENS_CONFIDENCE
         trust = TRUST.get(kind)
         if trust is None or kind not in self.kinds:
             return 0.0
@@ -95,9 +95,9 @@ class Told:
             return 0.0
         return min(trust.most, trust.base + trust.slope * share) + raised
 
-    def raised(self, kind: str, confidence: float) -> float:
-        """The `confidence` that `kind` has by its structure, raised if the call names it."""
-        return confidence + NAMED_CONFIDENCE if confidence and kind in self.named_kinds else confidence
+    def raised(self, kind: str) -> float:
+        """How much surer the call makes one of `kind`."""
+        return NAMED_CONFIDENCE if kind in self.named_kinds else 0.0
 
     def format(self, kind: str, head: str) -> str:
         """The name of the format within `kind`; empty when that isn't sure."""

@@ -7,8 +7,8 @@ lines count for its kind. Adding a format is adding a row.
 Patterns are matched at a line's start. What may be indented begins with `\s*`, what has to be with `\s+`. A
 line counts for the first pattern that fits: first of those that begin with certain characters, then of those
 that say what stands behind the first word, then of the rest, each in the order of the table. A pattern that
-stands in several rows counts for each of them. None captures, and none repeats a repetition: no line must
-take long.
+stands in several rows counts for each of them. None captures, and none repeats a repetition that may give
+back what it took: no line must take long.
 """
 
 from __future__ import annotations

@@ -254,11 +254,14 @@ GENERAL: tuple[Format, ...] = (
         "grep",
         "search",
         r"""
-        (?![\d\[(])[^\s:]*\.[A-Za-z]\w{0,4}[:-]\s*\S
+        (?![\d\[(])[^\s:-]*+(?:-(?!\d)[^\s:-]*+)*+-\d++[-:]
         \d{1,6}[:-](?!\d)
         --$
         """,
-        behind=r":\d++[:-]",
+        behind=r"""
+        :\d++[:-]
+        :(?:(?<=\.[A-Za-z]:)|(?<=\.[A-Za-z]\w:)|(?<=\.[A-Za-z]\w\w:)|(?<=\.[A-Za-z]\w{3}:))\s*\S
+        """,
         words="grep, rg, ag, ack, git grep, search, egrep",
     ),
     # A path has no sign but slashes in so long a run.
@@ -294,7 +297,7 @@ GENERAL: tuple[Format, ...] = (
         "text",
         r"""
         \s*- [\w./"'-]+(?::(?: |$)|$)
-        \s*[\w./-]+:(?: |$)
+        \s*[\w./-]++:(?: |$)
         ---$
         """,
         words=".yaml, .yml, helm template",
@@ -304,7 +307,7 @@ GENERAL: tuple[Format, ...] = (
         "text",
         r"""
         \[\[?[\w."-]+\]\]?$
-        \s*[\w."-]+ ?=(?!=)
+        \s*[\w."-]++ ?=(?!=)
         """,
         words=".toml, .ini, .cfg, .conf",
     ),

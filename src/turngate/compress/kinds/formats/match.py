@@ -56,10 +56,12 @@ def formats_of(line: str) -> tuple[Format, ...]:
         first = _ANY_NUMBER if first[0] == "0" else ""
     expression = _beginning(first, len(bare) < len(line))
     match = expression.match(line)
-    if not match:
+    if match is None:
         expression = _any()
         match = expression.match(line)
-    return expression.rows[match.lastindex or 0] if match else ()
+        if match is None:
+            return ()
+    return expression.rows[match.lastindex or 0]
 
 
 def opened_by(line: str) -> Format | None:

@@ -48,7 +48,7 @@ TRACES: tuple[Format, ...] = (
         words="java",
     ),
     Format("js-trace", "trace", r"\s+at .*:\d+:\d+\)?$", words="node, deno, bun"),
-    Format("dotnet-trace", "trace", r"\s+at \S.*\)(?: in .*:line \d+)?\s*$", words="dotnet"),
+    Format("dotnet-trace", "trace", r"\s+at [^\s(]++ ?\((?:[^\s(),]++ \w|\))", words="dotnet"),
     Format(
         "go-trace",
         "trace",
