@@ -19,6 +19,7 @@ LOG = "\n".join(LINES)
 ROWS = [{"id": n, "name": f"item {n}", "text": "x" * (n % 90), "price": n * 31 % 977} for n in range(300)]
 MARKER = "<<<CCR:0123456789abcdef|terminal|27812|inline|kind=log>>> 8 of 700 lines"
 TAGGED = "\n".join(f"[… {n}–{n + 1}] is what line {n} says" for n in range(300))
+REPEATED = "\n".join(["step 1 of the recursion", "step 2 of the recursion"] * 400)
 WRAPPED = json.dumps({"output": LOG, "exit_code": 0})
 
 
@@ -42,7 +43,9 @@ def test_a_result_is_named_by_its_call_and_measured():
     assert "after: 1 line, 5 characters" in page
 
 
-@pytest.mark.parametrize("text", [LOG, json.dumps(ROWS), TAGGED, WRAPPED], ids=["log", "json", "tag", "wrap"])
+@pytest.mark.parametrize(
+    "text", [LOG, json.dumps(ROWS), TAGGED, WRAPPED, REPEATED], ids=["log", "json", "tag", "wrap", "again"]
+)
 def test_what_shortening_wrote_is_marked_and_nothing_else(text):
     short = shorten(text)
     assert short.changed

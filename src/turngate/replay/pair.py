@@ -19,7 +19,9 @@ _NOTE: Final = re.compile(
       (?P<marker> \A<<<CCR:[^\n]* )
     | \[…{_TAG}\ ?lines\ \d+–\d+\ hidden:\ [\d,]+\ like\ \\?".{{0,400}}?\\?"\](?=\n|\\n|"|\Z)
     | \[…{_TAG}\ ?\d+(?:–\d+)?\]
-    | "…{_TAG}\ ?\d+"
+    | \[…{_TAG}\ ?\d+\ (?:more\ lines?\ repeats?\ the\ (?:one|\d)\ above|blank\ lines)\]
+    | \[…{_TAG}\ ?each\ line\ [^\n"]{{1,400}}\](?=\n|\\n|"|\Z)
+    | "…{_TAG}\ ?(?:\d+|columns|rows)"
     | "…{_TAG}":\d+
     | \[…\ [\d,]+\ characters\ left\ out\ …\]
     """,
