@@ -131,6 +131,7 @@ COMMANDS = {
 }
 
 
+TEXT = OUTPUTS["pytest"].text(0, 1) * 2
 SHELL = [
     "bash",
     "sh -c",
@@ -168,6 +169,7 @@ def test_what_only_stands_on_a_command_line_is_no_command(command):
 @given(st.text(max_size=300) | st.lists(st.sampled_from(SHELL), max_size=30).map(" ".join))
 def test_any_command_line_is_read_without_a_fault(command):
     assert all(word == word.lower() for word in words_of(command[:20], (command,)))
+    assert shorten(TEXT, tool=command[:20], args={"command": command}).reason == ""
 
 
 def test_every_pattern_begins_with_what_its_index_says():

@@ -58,7 +58,7 @@ FEW_LEAST = 6
 def _by_word() -> dict[str, list[Format]]:
     out: dict[str, list[Format]] = defaultdict(list)
     for row in FORMATS:
-        for word in row.words.split(", "):
+        for word in filter(None, row.words.split(", ")):
             out[word].append(row)
     return out
 
