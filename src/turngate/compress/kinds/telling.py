@@ -48,10 +48,9 @@ GENERAL, GENERAL_LEAST_SHARE = "text", 0.6
 NONE: frozenset[str] = frozenset()
 #: Marks are looked for so far.
 MARKS_CHARS = 3_000
-#: These lines are looked at first, and where they are all alike, they are enough. They have no period, lest
+#: These lines are looked at first, and where they tell it plainly, they are enough. They have no period, lest
 #: the text's hides half of it.
 FEW = (0, 1, 3, 6, 8, 11, 13, 14)
-FEW_LEAST = 6
 
 
 @cache
@@ -145,12 +144,17 @@ def tell(sample: Sample) -> Told:
 
 
 def _counted(lines: tuple[str, ...]) -> tuple[dict[tuple[Format, ...], int], int]:
-    """How many lines have which formats, and how many were looked at: some, where these are all alike."""
+    """How many lines have which formats, and how many were looked at: some, where these are plain."""
     few = [formats_of(lines[at]) for at in FEW if at < len(lines)]
-    if len(few) >= FEW_LEAST and few.count(few[0]) == len(few):
-        return {few[0]: len(few)}, len(few)
+    if len(few) == len(FEW) and _is_plain(few):
+        return Counter(few), len(few)
     rest = [formats_of(line) for at, line in enumerate(lines) if at not in FEW]
     return Counter([*few, *rest]), max(1, len(lines))
+
+
+def _is_plain(few: list[tuple[Format, ...]]) -> bool:
+    """Whether all lines but one are alike, or all but one have no format."""
+    return len(few) - few.count(()) <= 1 or max(map(few.count, few)) >= len(few) - 1
 
 
 def _named(words: frozenset[str]) -> Iterator[Format]:
