@@ -66,7 +66,7 @@ _CODE = re.compile(
 #: Lines that quote code amid something else: frames, numbered and marked lines, results of searches.
 _QUOTES = re.compile(
     r'\s*(?:Traceback|File "|at \S+[ (]|\d+\s*[:|│]|[│├└║]|>>>|\$ )|[+] |[-+]{3} |[\w./\\-]+\.\w{1,5}:|```'
-    r"|E   |=+ |\[\w+\] |={5}"
+    r"|E   |=+ |\[\w+\] |={5}|_{3,} |[.FEsx]+ +\["
 )
 LEAST_DEFINITIONS = 2
 LEAST_CODE_SHARE = 0.85
@@ -113,7 +113,8 @@ def recognise(sample: Sample) -> float:
         return 0.0
     lines = _behind_opening(sample)
     defining = [_may_define(line) and bool(_DEFINES.match(line)) for line in lines]
-    definitions = sum(defining)
+    # A line that comes again and again is a setting of a configuration.
+    definitions = len({line.strip() for line, defines in zip(lines, defining, strict=True) if defines})
     if not definitions or _FENCE in sample.head or definitions > MOST_DEFINITIONS_SHARE * len(lines) + 3:
         return 0.0
     named = not SUFFIXES.isdisjoint(sample.words) or bool(_SHEBANG.match(sample.head))
