@@ -6,6 +6,7 @@ Each piece of one is as rare and as new as a text can be, so without this rule t
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from turngate.compress.units import Units
 
@@ -22,13 +23,13 @@ def is_blob(text: str) -> bool:
     return bool(_RUN_TEXT.match(text)) and text.count("/") <= SLASH_MOST_SHARE * len(text)
 
 
-def insides(units: Units) -> list[int]:
-    """The units inside a blob: pieces amid a line, or lines between others of their length."""
+def insides(units: Units, among: Iterable[int]) -> list[int]:
+    """Those `among` the units that are inside a blob: pieces amid a line, or lines between others as long."""
     rows = units.rows
     runs = [
         index
-        for index, row in enumerate(rows)
-        if len(row) >= LEAST_BYTES and b" " not in row and _is_run(row)
+        for index in among
+        if len(row := rows[index]) >= LEAST_BYTES and b" " not in row and _is_run(row)
     ]
     last = len(rows) - 1
     return [

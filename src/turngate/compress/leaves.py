@@ -17,6 +17,7 @@ ID_KEY = "\n"
 KEY_CHAR_TOKENS, BRACKETS_TOKENS = 0.28, 2.2
 CONSTANTS: dict[object, Num] = {True: Num("true"), False: Num("false"), None: Num("null")}
 _EMPTY_OBJECT, _EMPTY_ARRAY = Num("{}"), Num("[]")
+_CONTAINERS = frozenset({Obj, list})
 
 
 class TooDeepError(ValueError):
@@ -122,6 +123,9 @@ class _Walker:
         inner = self.children[path].get("")
         if inner is None:
             inner = self.path(path, "", depth)
+        if _CONTAINERS.isdisjoint(map(type, value)):
+            self.row(value, inner, record)
+            return
         for item in value:
             if isinstance(item, Obj):
                 record = self.leaves.records
@@ -130,6 +134,13 @@ class _Walker:
                 self.walk(item, inner, record, depth)
             else:
                 self.add(item, inner, record)
+
+    def row(self, values: list[Any], path: int, record: int) -> None:
+        """Add leaves of one path: an array without containers in it, as many are, is added at once."""
+        leaves = self.leaves
+        leaves.spelled += [item if isinstance(item, str) else spelled_constant(item) for item in values]
+        leaves.path += [path] * len(values)
+        leaves.record += [record] * len(values)
 
     def add(self, value: Any, path: int, record: int) -> None:
         """Add one leaf."""

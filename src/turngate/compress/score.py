@@ -101,7 +101,7 @@ def score(units: Units, aim: Aim, bonus: Bonus | None = None) -> Scores:
         findings |= _add_places(total, units.rows, skeletons, close)
     if bonus is not None:
         bonus(units, total)
-    for index in insides(units):
+    for index in insides(units, close):
         total[index] += BLOB
     _add_ends(total, units, aim)
     return Scores(total, findings)

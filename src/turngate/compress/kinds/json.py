@@ -113,7 +113,8 @@ def _shorten_value(doc: Doc, parsed: Parsed, leaves: Leaves, inner: Inner, tag: 
 
 def _choose(doc: Doc, leaves: Leaves, tokens: list[float], budget: float, done: set[int]) -> set[int]:
     """The leaves that tell most for their cost, and those that are `done`."""
-    costs = [min(cost, LONG_STRING_TOKENS) for cost in tokens]
+    most = LONG_STRING_TOKENS
+    costs = [cost if cost < most else most for cost in tokens]  # noqa: FURB136 - thrice as fast as `min`
     return pick(leaves, score_leaves(leaves, doc.call.asked), costs, budget, done)
 
 
