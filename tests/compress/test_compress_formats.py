@@ -12,7 +12,7 @@ from turngate.compress import shorten
 from turngate.compress.command import words_of
 from turngate.compress.kinds import KINDS
 from turngate.compress.kinds.formats import FORMATS
-from turngate.compress.kinds.formats.match import formats_of
+from turngate.compress.kinds.formats.match import formats_of, opened_by
 
 DOCS = Path(__file__).parents[2] / "docs" / "shortening.md"
 SEEDS = (1, 2)
@@ -178,6 +178,30 @@ def test_every_pattern_begins_with_what_its_index_says():
         for line in OUTPUTS[name].text(look, 3).split("\n")[: REPEATS * 2]:
             if line.strip():
                 assert formats_of(line) or not _fits_any(line), line
+
+
+OPENINGS = (
+    "Desired=Unknown/Install/Remove/Purge/Hold",
+    "               total        used        free      shared",
+    "  UNIT                 LOAD   ACTIVE SUB",
+    "UNIT LOAD ACTIVE",
+    "COMMAND   PID USER",
+    "Proto Recv-Q Send-Q",
+    "NAMESPACE   NAME   READY",
+    "  PID TTY          TIME CMD",
+    "## main...origin/main",
+    "commit 0123456789abcdef0123456789abcdef01234567",
+    "On branch main",
+    "Build started 1/2/2026",
+    "nothing of the kind",
+)
+
+
+@pytest.mark.parametrize("line", OPENINGS)
+def test_a_first_line_is_told_as_trying_all_of_them_would(line):
+    rows = [pattern.strip() for row in FORMATS for pattern in row.opens.split("\n") if pattern.strip()]
+    assert (opened_by(line) is not None) == any(re.match(pattern, line) for pattern in rows)
+    assert (opened_by(line) is None) == (line == OPENINGS[-1])
 
 
 def _fits_any(line):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
 from math import log, sqrt
@@ -51,6 +51,9 @@ _PLACE = re.compile(
       | [\w./\\@+~-]+\.\w{1,8}",\ line\ \d+ )""",
     re.VERBOSE,
 )
+
+#: What every place has.
+_SPOT = re.compile(rb"""\.\w{1,8}(?::\d|\(\d|",\ line\ \d)""", re.VERBOSE)
 
 #: A line of rules and blanks says nothing.
 _SAYS = re.compile(rb"[0-9A-Za-z\x80-\xff]")
@@ -98,7 +101,7 @@ def score(units: Units, aim: Aim, bonus: Bonus | None = None) -> Scores:
         _add_mentioned(total, units, aim.mentioned)
     findings = {index for index, weight in failure.items() if weight >= FINDING_LEAST}
     if aim.places:
-        findings |= _add_places(total, units.rows, skeletons, close)
+        findings |= _add_places(total, units, close)
     if bonus is not None:
         bonus(units, total)
     for index in insides(units, close):
@@ -193,25 +196,31 @@ def _add_failures(total: list[float], failure: dict[int, float]) -> None:
                 total[index + offset] += share * weight
 
 
-def _add_places(
-    total: list[float], rows: list[bytes], skeletons: list[bytes], close: Sequence[int]
-) -> set[int]:
+def _add_places(total: list[float], units: Units, close: Sequence[int]) -> set[int]:
     """Add to the lines that open with a place in a file, and return them."""
-    match = _PLACE.match
+    rows, skeletons = units.rows, units.skeletons
     # Lines of one skeleton name a place all or not at all.
+    blob = units.blob if len(close) == len(rows) else b"\n".join([rows[index] for index in close])
     naming = {
         skeletons[index]
-        for index in close
-        if len(row := rows[index]) < PLACE_MOST_BYTES
-        # Cheaper than the pattern, and true of every row that it matches.
-        and b"." in row
-        and (b":" in row or b"(" in row or b", line " in row)
-        and match(row)
+        for index in map(close.__getitem__, _spotted(blob))
+        if len(row := rows[index]) < PLACE_MOST_BYTES and _PLACE.match(row)
     }
     found = {index for index, skeleton in enumerate(skeletons) if skeleton in naming} if naming else set()
     for index in found:
         total[index] += PLACE
     return found
+
+
+def _spotted(blob: bytes) -> Iterator[int]:
+    """The lines of `blob` that have a file's suffix with a line's number, once for each; cheaply found."""
+    line = last = 0
+    for spot in _SPOT.finditer(blob):
+        breaks = blob.count(b"\n", last, spot.start())
+        if breaks or not last:
+            line += breaks
+            yield line
+        last = spot.start()
 
 
 def _add_ends(total: list[float], units: Units, aim: Aim) -> None:

@@ -11,10 +11,14 @@ from collections.abc import Iterable, Iterator
 STRONG = 2.5
 WEAK = 1.0
 
-STEMS: tuple[tuple[float, bytes], ...] = (
-    (WEAK, b"warn invalid missing assert cannot unable timeout timed unexpected refused denied conflict"),
-    (STRONG, b"error fail fatal panic exception traceback killed abort undefined unresolved crash segfault"),
-    (STRONG, b"segmentation unhealthy evicted deadlock expired rollback"),
+STEMS: tuple[tuple[float, bytes], ...] = tuple(
+    (weight, stem)
+    for weight, stems in (
+        (WEAK, b"warn invalid missing assert cannot unable timeout timed unexpected refused denied conflict"),
+        (STRONG, b"error fail fatal panic exception traceback killed abort undefined unresolved crash"),
+        (STRONG, b"segfault segmentation unhealthy evicted deadlock expired rollback"),
+    )
+    for stem in stems.split()
 )
 #: Too short to be looked for inside other words ("room", "zoom").
 WHOLE_WORDS: dict[bytes, float] = {b"oom": STRONG, b"oomkilled": STRONG, b"err": STRONG}
@@ -24,8 +28,8 @@ def weigh(distinct: Iterable[bytes]) -> dict[bytes, float]:
     """The failure weight of those of the `distinct` lower-case words that have one."""
     blob = b"\n".join((b"", *distinct, b""))
     found: dict[bytes, float] = {}
-    for weight, stems in STEMS:
-        for stem in stems.split():
+    for weight, stem in STEMS:
+        if stem in blob:
             found.update((word, weight) for word in _holding(blob, stem))
     found.update((word, weight) for word, weight in WHOLE_WORDS.items() if b"\n" + word + b"\n" in blob)
     return found

@@ -62,7 +62,8 @@ class Units:
         Signs and digits are what a fit over recorded outputs showed to matter beside a line's length.
         """
         signs = self.blob.translate(None, _LETTERS_AND_BLANKS + _NOT_ASCII).split(b"\n")
-        return [0.2 * len(row) + 0.42 * len(other) + 1.0 for row, other in zip(self.rows, signs, strict=True)]
+        sizes = zip(map(len, self.rows), map(len, signs), strict=True)
+        return [0.2 * size + 0.42 * signed + 1.0 for size, signed in sizes]
 
     @cached_property
     def skeletons(self) -> list[bytes]:

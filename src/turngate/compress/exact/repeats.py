@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from operator import eq
+from itertools import repeat
+from operator import and_, eq
 
 from turngate.compress.notes import Notes
 
@@ -58,7 +59,7 @@ def _candidates(rows: Sequence[bytes]) -> Iterator[tuple[int, int, int]]:
     A byte stands for each line, so that one exclusive or compares all of them; what it finds is compared
     exactly, since different lines may have the same byte.
     """
-    codes = bytes([hash(row) & 0xFF for row in rows])
+    codes = bytes(map(and_, map(hash, rows), repeat(0xFF)))
     number = int.from_bytes(codes, "little")
     for period in range(1, min(MOST_PERIOD, len(rows) - 1) + 1):
         size = len(rows) - period
@@ -147,12 +148,12 @@ def fold(lines: list[str], repeats: Iterable[Repeat], notes: Notes) -> list[str]
     """`lines` with a note in the place of each repetition."""
     out: list[str] = []
     at = 0
-    for repeat in repeats:
-        out += lines[at : repeat.start]
-        count = repeat.end - repeat.start
-        blank = repeat.period == 1 and not lines[repeat.start]
-        out.append(notes.blank(count) if blank else notes.again(count, repeat.period))
-        at = repeat.end
+    for again in repeats:
+        out += lines[at : again.start]
+        count = again.end - again.start
+        blank = again.period == 1 and not lines[again.start]
+        out.append(notes.blank(count) if blank else notes.again(count, again.period))
+        at = again.end
     return out + lines[at:]
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from math import sqrt
+from operator import itemgetter
 from typing import Protocol
 
 from turngate.compress.call import Call, Doc, Sample, sample_of
@@ -27,8 +28,8 @@ _DIFF = b"diff --git "
 #: What headers begin with; cheaper to look for than their pattern.
 _OPENINGS = (b"$ ", b"==", b"---", b"###")
 #: Of each opening of a header or a diff so many bytes, by which most texts are told to have none.
-_BEGIN_BYTES = 2
-_BEGINS = frozenset(opening[:_BEGIN_BYTES] for opening in (*_OPENINGS, _DIFF))
+_beginning = itemgetter(slice(2))
+_BEGINS = frozenset(map(_beginning, (*_OPENINGS, _DIFF)))
 #: The first line that neither a diff nor a commit has.
 _DIFF_ENDS = re.compile(
     rb"""^(?![ +\-@\\\r\n]|\Z
@@ -83,7 +84,7 @@ def parts_of(data: bytes, kind: str, recognise: Recognise) -> list[Part]:
     """The parts of a text that was taken for `kind` as a whole; none where it is of one piece."""
     if kind in _DOCUMENTS and not _HEADER.match(data):
         return []
-    if _BEGINS.isdisjoint([row[:_BEGIN_BYTES] for row in data.split(b"\n")]):
+    if _BEGINS.isdisjoint(map(_beginning, data.split(b"\n"))):
         return []
     starts = sorted({0, *_headers(data), *_diff_edges(data)})
     if not 1 < len(starts) <= MOST_PARTS:

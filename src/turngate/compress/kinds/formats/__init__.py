@@ -4,11 +4,11 @@ A format belongs to a kind, and the kind says how a text is shortened. Where a f
 own, which measurement showed for most, its row is all there is to it: the row names what was seen, and its
 lines count for its kind. Adding a format is adding a row.
 
-Patterns are matched at a line's start. What may be indented begins with `\s*`, what has to be with `\s+`. A
-line counts for the first pattern that fits: first of those that begin with certain characters, then of those
-that say what stands behind the first word, then of the rest, each in the order of the table. A pattern that
-stands in several rows counts for each of them. None captures, and none repeats a repetition that may give
-back what it took: no line must take long.
+Patterns are matched at a line's start. What may be indented begins with `\s*`, what has to be with `\s+`. An
+opening begins with certain characters. A line counts for the first pattern that fits: first of those that
+begin with certain characters, then of those that say what stands behind the first word, then of the rest, in
+the order of the table. A pattern that stands in several rows counts for each of them. None captures, and
+none repeats a repetition that may give back what it took: no line must take long.
 """
 
 from __future__ import annotations

@@ -193,7 +193,9 @@ TABLES: tuple[Format, ...] = (
         "table",
         opens=r"""
         (?:Filesystem|Proto|State|Netid) {1,}[A-Z\d]
-        (?:Active Internet|Desired=Unknown|\s+total +used +free|COMMAND +PID|\s*UNIT +LOAD)
+        (?:Active Internet|Desired=Unknown|COMMAND +PID)
+        \s+total +used +free
+        \s*UNIT +LOAD
         """,
         words="df, netstat, ss, lsof, free, systemctl, dpkg",
     ),
