@@ -39,7 +39,9 @@ class Row:
     probes: dict[str, list[int]] = field(default_factory=lambda: {c: [0, 0] for c in corpus.CLASSES})
     changed: int = 0
 
-    def add(self, sample: Sample, outcome: Outcome, before: int, after: int) -> None:
+    def count(self, sample: Sample, outcome: Outcome, counts: Counts) -> None:
+        before = counts(sample.text)
+        after = before if outcome.shown == sample.text else counts(outcome.shown)
         self.before_tokens += before
         self.after_tokens += after
         if before:
@@ -88,10 +90,8 @@ def run(samples: Iterable[Sample], arm: Arm, counts: Counts, *, check: bool = Tr
     found = Run(defaultdict(Row), Row(), [], [], [])
     for sample in samples:
         outcome = arm(sample)
-        before = counts(sample.text)
-        after = before if outcome.shown == sample.text else counts(outcome.shown)
         for row in (found.rows[sample.kind], found.total):
-            row.add(sample, outcome, before, after)
+            row.count(sample, outcome, counts)
         found.missed += [(sample, probe) for probe in sample.probes if not probe.in_view(outcome.view)]
         if outcome.shown != sample.text:
             found.changed.append((sample, outcome))

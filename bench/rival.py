@@ -9,13 +9,15 @@ import re
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any, Self
 
 from bench import arms, corpus, even, trajectories
 from bench.arms import Outcome
 from bench.counts import Counts
-from bench.fidelity import Row, run
+from bench.fidelity import Row
 from turngate.settings import Settings
 
 if TYPE_CHECKING:
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
     from bench.corpus import Sample
     from turngate.settings import Budget
+
+    Arm = Callable[[Sample], Outcome]
 
 #: With the extra that its proxy needs, which brings the detection of types that its users get.
 RIVAL = "headroom-ai[proxy]==0.42.0"
@@ -120,22 +124,48 @@ def cell(figures: dict[str, Any], key: str) -> str:
     return f"{100 * shown / total:.1f} %" if total else "–"
 
 
-def show(title: str, rows: dict[str, Row]) -> None:
+@dataclass
+class Beside:
+    """All arms on the same samples."""
+
+    rows: dict[str, Row]
+    #: Of each sample that both looked at, how many times as long as turngate headroom took.
+    ratios: list[float] = field(default_factory=list)
+
+    def figures(self) -> dict[str, Any]:
+        figures = {name: row.figures() for name, row in self.rows.items()}
+        return figures | {"headroom_time_ratio_median": median(self.ratios) if self.ratios else 0.0}
+
+
+def run(samples: Iterable[Sample], ways: dict[str, Arm], counts: Counts) -> Beside:
+    """Each sample by one arm after the other, so that what slows the machine for a while slows them all."""
+    found = Beside({name: Row() for name in ways})
+    for sample in samples:
+        outcomes = {name: arm(sample) for name, arm in ways.items()}
+        for name, outcome in outcomes.items():
+            found.rows[name].count(sample, outcome, counts)
+        ours, theirs = outcomes["turngate"].seconds, outcomes["headroom"].seconds
+        if ours and theirs:
+            found.ratios.append(theirs / ours)
+    return found
+
+
+def show(title: str, found: Beside) -> None:
     print(f"\n{title}\n{'':16s}" + "".join(f"{name:>16s}" for name in COLUMNS))
-    figures = {name: row.figures() for name, row in rows.items()}
-    for name, f in figures.items():
-        print(f"{name:16s}" + "".join(f"{cell(f, key):>16s}" for key in COLUMNS.values()))
+    figures = found.figures()
+    for name in found.rows:
+        print(f"{name:16s}" + "".join(f"{cell(figures[name], key):>16s}" for key in COLUMNS.values()))
     ours, theirs = figures["turngate"], figures["headroom"]
     print(
-        f"headroom takes {_ratio(theirs, ours, 'ms_per_1k_tokens_median'):.1f} times as long "
-        f"(median of files, per token), {_ratio(theirs, ours, 'ms_per_1k_tokens_overall'):.1f} over all; "
-        f"turngate saves {_ratio(ours, theirs, 'saved_share'):.1f} times as many tokens"
+        f"headroom takes {figures['headroom_time_ratio_median']:.1f} times as long (median over files), "
+        f"{_ratio(theirs, ours, 'ms_per_1k_tokens_overall'):.1f} over all tokens; turngate takes "
+        f"{ours['ms_per_1k_tokens_median']:.2f} ms per 1,000 tokens (median of files), "
+        f"{ours['ms_per_1k_tokens_overall']:.2f} over all, and saves "
+        f"{_ratio(ours, theirs, 'saved_share'):.1f} times as many tokens"
     )
 
 
-def drawn_evenly(
-    samples: Iterable[Sample], ways: dict[str, Callable[[Sample], Outcome]], *, quiet: bool
-) -> dict[str, Any]:
+def drawn_evenly(samples: Iterable[Sample], ways: dict[str, Arm], *, quiet: bool) -> dict[str, Any]:
     """Of values drawn evenly over each file: how many are in view, by third of the file."""
     drawn = [(sample, list(even.values(sample.text))) for sample in samples]
     tallies = {name: even.measure(drawn, arm) for name, arm in ways.items()}
@@ -148,7 +178,7 @@ def drawn_evenly(
     return {name: {k: t.figures() for k, t in found.items()} for name, found in tallies.items()}
 
 
-def in_sessions(budget: Budget) -> dict[str, Callable[[Sample], Outcome]]:
+def in_sessions(budget: Budget) -> dict[str, Arm]:
     """The arms for results of conversations: ours through sessions, with a store; and each by itself."""
     named = {"turngate": budget, "turngate, wide": "wide"}
     sessions = {name: trajectories.session_arm(Settings(budget=each))[0] for name, each in named.items()}
@@ -184,10 +214,10 @@ def main(argv: list[str]) -> int:
         }
         for title, samples in sets.items():
             here = ways if title == "single outputs" else ways | in_sessions(args.budget)
-            rows = {name: run(samples(), arm, counts, check=False).total for name, arm in here.items()}
-            answer[title] = {name: row.figures() for name, row in rows.items()}
+            found = run(samples(), here, counts)
+            answer[title] = found.figures()
             if not args.json:
-                show(title, rows)
+                show(title, found)
         if "single outputs" in sets:
             answer["drawn evenly"] = drawn_evenly(sets["single outputs"](), ways, quiet=args.json)
     counts.save()
