@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
-from functools import partial
+from fnmatch import translate
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from turngate import across, marker, tokens
@@ -232,5 +232,9 @@ def _command(args: Mapping[str, Any] | str | None) -> str:
 
 
 def _matches(name: str, patterns: tuple[str, ...]) -> bool:
-    lower = name.lower()
-    return any(fnmatchcase(lower, pattern.lower()) for pattern in patterns)
+    return _any_of(patterns).match(name.lower()) is not None
+
+
+@lru_cache(maxsize=64)
+def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(translate(pattern.lower()) for pattern in patterns) or r"(?!)")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import warnings
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
@@ -105,6 +105,8 @@ def _sampled(text: str | bytes) -> str | bytes:
     return b"".join([text[start : start + _WINDOW_CHARS] for start in starts])
 
 
+#: A text is estimated several times on its way: as it comes, when it is shortened, when it is shown.
+@lru_cache(maxsize=32)
 def _weigh(data: bytes) -> float:
     total = len(data) * _BYTE_COST
     data = classes = b" " + data  # so that a word or a sign at the start begins a run

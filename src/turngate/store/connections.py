@@ -361,7 +361,7 @@ def disk_bytes(path: Path) -> int:
     total = 0
     for suffix in ("", "-wal", "-shm"):
         with contextlib.suppress(FileNotFoundError):
-            total += path.with_name(path.name + suffix).stat().st_size
+            total += os.stat(f"{path}{suffix}").st_size  # noqa: PTH116 - on the way of every write, and faster
     return total
 
 

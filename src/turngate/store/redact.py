@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +26,20 @@ class Secret:
     """A regular expression that matches it; a group ``keep`` is left as it is."""
 
     @property
+    def ignores_case(self) -> bool:
+        """Whether its hints are sought in lowercase text."""
+        return self.source.startswith("(?i)")
+
+    @property
     def pattern(self) -> re.Pattern[str]:
-        """`source`, compiled when it is first needed: all of them would slow every start."""
-        return re.compile(self.source)
+        """`source`, compiled."""
+        return _compiled(self.source)
+
+
+@cache
+def _compiled(source: str) -> re.Pattern[str]:
+    """A pattern, compiled when it is first needed: all of them would slow every start."""
+    return re.compile(source)
 
 
 def _secret(kind: str, hints: str, pattern: str) -> Secret:
@@ -81,7 +93,7 @@ def redact(text: str) -> str:
     """`text` with secrets replaced. Line breaks stay, so line numbers stay true."""
     low = text.lower()
     for secret in SECRETS:
-        where = low if secret.pattern.flags & re.IGNORECASE else text
+        where = low if secret.ignores_case else text
         if any(hint in where for hint in secret.hints):
             text = secret.pattern.sub(lambda found, kind=secret.kind: _replacement(found, kind), text)  # type: ignore[misc]
     return text
