@@ -41,8 +41,8 @@ class Curve:
 
 
 CURVES: dict[str, Curve] = {
-    "default": Curve(factor=34.0, most_share=0.47, small_chars=2_000, small_tokens=550),
-    "wide": Curve(factor=75.0, most_share=0.75, small_chars=4_000),
+    "default": Curve(factor=34.0, most_share=0.455, small_chars=2_000, small_tokens=550),
+    "wide": Curve(factor=75.0, most_share=0.74, small_chars=4_000),
 }
 
 #: A result is used only when it is at most this share of what came in, and saves at least this many tokens:
