@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from turngate.across import MAX_ENTRIES, Entry, Memory
 from turngate.across.memory import decode
@@ -21,9 +23,19 @@ def test_the_oldest_go_and_the_newest_are_found():
     assert [each.call for each in standing.whole(2)] == [f"c{MAX_ENTRIES + 148}", f"c{MAX_ENTRIES + 149}"]
 
 
-def test_it_comes_back_from_its_bytes():
-    memory = Memory([entry(1), entry(2, shown="ab", of=("c1",), gone=True)])
-    assert decode(memory.encode()).entries == memory.entries
+CHANGES = st.lists(st.tuples(st.sampled_from(["add", "leave"]), st.integers(0, 9)), max_size=30)
+
+
+@given(CHANGES, st.sampled_from([0, MAX_ENTRIES + 95]))
+@settings(max_examples=30)
+def test_it_comes_back_from_its_bytes_whatever_became_of_it(changes, before):
+    memory = Memory(entry(1000 + n) for n in range(before))
+    for change, n in changes:
+        if change == "add":
+            memory.add(entry(n, shown="ab", of=("c1",)))
+        else:
+            memory.leave([f"c{n}", f"c{1000 + n}"] if n else None)
+        assert decode(memory.encode()).entries == memory.entries
 
 
 @pytest.mark.parametrize("data", [b"", b"damage", Memory().encode()[:-3]])

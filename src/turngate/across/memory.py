@@ -63,6 +63,8 @@ class Memory:
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         self.entries: list[Entry] = []
+        #: Each entry as it is kept: all of them are kept anew with each one more.
+        self._rows: list[bytes] = []
         self._by_call: dict[str, list[int]] = {}
         self._by_content: dict[str, list[int]] = {}
         for entry in entries:
@@ -77,11 +79,13 @@ class Memory:
         self._by_call.setdefault(entry.call, []).append(len(self.entries))
         self._by_content.setdefault(entry.sha256, []).append(len(self.entries))
         self.entries.append(entry)
+        self._rows.append(orjson.dumps(entry))
         return True
 
     def _keep_newest(self) -> None:
         kept = Memory(self.entries[-MAX_ENTRIES:])
-        self.entries, self._by_call, self._by_content = kept.entries, kept._by_call, kept._by_content
+        self.entries, self._rows = kept.entries, kept._rows
+        self._by_call, self._by_content = kept._by_call, kept._by_content
 
     def leave(self, calls: Collection[str] | None) -> bool:
         """The results of these calls (None: of all) have left the window; False where that is known."""
@@ -92,6 +96,7 @@ class Memory:
         ]
         for at in changed:
             self.entries[at] = replace(self.entries[at], gone=True)
+            self._rows[at] = orjson.dumps(self.entries[at])
         return bool(changed)
 
     def standing(self, call: str, content: str, in_view: InView | None) -> Standing:
@@ -108,7 +113,7 @@ class Memory:
 
     def encode(self) -> bytes:
         """As it is kept."""
-        return zstd.compress(orjson.dumps([_VERSION, self.entries]), 1)
+        return zstd.compress(b"[%d,[%b]]" % (_VERSION, b",".join(self._rows)), 1)
 
 
 @dataclass(frozen=True, slots=True)
